@@ -98,8 +98,8 @@ std::vector<ListenAddress> Config::listen_addresses() const {
   return *ParseListenAddresses(listen_address);
 }
 
-int Config::lanes(Backend served_by) const {
-  if (streams > 0) return streams;
+int Config::workers(Backend served_by) const {
+  if (workers_per_device > 0) return workers_per_device;
   if (served_by == Backend::kCuda) return 8;
   // At least four, so that slow streams leave one for others (DeviceScheduler).
   return std::max(4, static_cast<int>(std::thread::hardware_concurrency()));
@@ -144,10 +144,10 @@ AccessLogOptions Config::access_log_options() const {
           .slow = std::chrono::milliseconds(access_log_slow_ms)};
 }
 
-LaneOptions Config::lane_options() const {
+WorkerOptions Config::worker_options() const {
   return {
       .slab_bytes = static_cast<std::size_t>(slab_bytes),
-      .slabs_per_lane = slabs_per_stream,
+      .slabs_per_worker = slabs_per_stream,
       .scratch_bytes = static_cast<std::size_t>(scratch_bytes),
       .gpu_scratch_bytes = static_cast<std::size_t>(gpu_scratch_bytes),
       .batch = {.tensors = max_batch_requests, .bytes = static_cast<std::size_t>(max_batch_bytes)}};

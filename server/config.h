@@ -63,12 +63,12 @@ struct Config {
 
   // The device.
   Backend backend = Backend::kAuto;
-  int streams = 0;  // lanes per device; 0: 8 on CUDA, max(4, processors) on the CPU
+  int workers_per_device = 0;  // 0: 8 on CUDA, max(4, processors) on the CPU
   std::int64_t slab_bytes = std::int64_t{4} << 20;
   int slabs_per_stream = 4;
   std::int64_t scratch_bytes = std::int64_t{256} << 20;  // per stream
   std::int64_t gpu_scratch_bytes = 0;                    // the same on CUDA
-  std::int64_t look_us = 500;                            // of a lane, on CUDA
+  std::int64_t look_us = 500;                            // of a worker, on CUDA
 
   // One request.
   std::int64_t max_tensor_bytes = std::int64_t{1} << 40;
@@ -79,7 +79,7 @@ struct Config {
   std::int64_t max_requests_in_flight = 1024;
   std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
   int queue_depth_max = 1024;  // per device
-  int batch_lanes = 4;         // per device
+  int batch_workers = 4;       // per device
   int max_batch_requests = 256;
   std::int64_t max_batch_bytes = std::int64_t{1} << 20;
 
@@ -125,10 +125,10 @@ struct Config {
   std::vector<ListenAddress> listen_addresses() const;  // REQUIRES: FindBad() finds none
   bool uses_tls() const { return !tls_cert.empty(); }
   bool serves_metrics() const { return !metrics_address.empty() && metrics_address != "none"; }
-  // Streams of a device: `streams`, or what 0 comes to on kCuda or kCpu.
-  int lanes(Backend served_by) const;
+  // Of a device: `workers_per_device`, or what 0 comes to on kCuda or kCpu.
+  int workers(Backend served_by) const;
   Limits limits() const;
-  LaneOptions lane_options() const;
+  WorkerOptions worker_options() const;
   LogOptions log_options() const;
   AccessLogOptions access_log_options() const;
 };

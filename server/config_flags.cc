@@ -187,7 +187,7 @@ absl::Status ToStatus(CLI::App& app, const CLI::ParseError& error,
   if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("config: ", words));
   }
-  // "--streams: 'abc' is no whole number"
+  // "--workers-per-device: 'abc' is no whole number"
   const std::size_t colon = words.find(": ");
   if (!absl::StartsWith(words, "--") || colon == std::string::npos) {
     return absl::InvalidArgumentError(words);

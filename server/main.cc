@@ -126,7 +126,7 @@ void WarnOfFewOpenFiles(Log& log) {
 // Before the log, which has a thread. How many devices there are is not known yet.
 absl::Status TryThreadsOfOneDevice(const Config& config) {
   return TryThreads(ThreadsNeeded(
-      config.lanes(config.backend == Backend::kCpu ? Backend::kCpu : Backend::kCuda)));
+      config.workers(config.backend == Backend::kCpu ? Backend::kCpu : Backend::kCuda)));
 }
 
 int Serve(const Config& config, int argc, char** argv) {

@@ -26,16 +26,17 @@ std::int64_t ShareOf(const MemoryLimit& limit) {
 
 MemoryPlan::MemoryPlan(const Config& config, Backend backend, int devices) {
   const bool is_cpu = backend == Backend::kCpu;
-  const std::int64_t lanes = std::int64_t{devices} * config.lanes(backend);
+  const std::int64_t workers = std::int64_t{devices} * config.workers(backend);
   const std::int64_t slabs = is_cpu ? 1 : config.slabs_per_stream;
   terms_.push_back({kProcessBytes, "process"});
-  terms_.push_back({lanes * slabs * config.slab_bytes,
-                    absl::StrCat("staging (", lanes, " streams x ", slabs, " x --slab-bytes ",
+  terms_.push_back({workers * slabs * config.slab_bytes,
+                    absl::StrCat("staging (", workers, " workers x ", slabs, " x --slab-bytes ",
                                  MiB(config.slab_bytes), ")")});
   if (!is_cpu && config.max_batch_requests > 0) {
-    terms_.push_back({std::int64_t{devices} * config.batch_lanes * config.max_batch_bytes,
-                      absl::StrCat("batches (", devices, " x --batch-lanes ", config.batch_lanes,
-                                   " x --max-batch-bytes ", MiB(config.max_batch_bytes), ")")});
+    terms_.push_back(
+        {std::int64_t{devices} * config.batch_workers * config.max_batch_bytes,
+         absl::StrCat("batches (", devices, " x --batch-workers ", config.batch_workers,
+                      " x --max-batch-bytes ", MiB(config.max_batch_bytes), ")")});
   }
   const auto received_bytes = static_cast<std::int64_t>(ReceivedBytesMax(config.limits()));
   const std::int64_t beside_bytes = received_bytes - 2 * config.max_bytes_in_flight;

@@ -56,8 +56,8 @@ Occupancy Probe(const ProbedParts& parts) {
   now.devices_lost = static_cast<double>(scheduled.devices_lost);
   now.devices_serving = parts.scheduler.device_count() - now.devices_lost;
   now.queue_depth = static_cast<double>(scheduled.queued);
-  now.streams_in_use = static_cast<double>(scheduled.lanes_in_use);
-  now.streams_total = static_cast<double>(scheduled.lanes);
+  now.streams_in_use = static_cast<double>(scheduled.workers_in_use);
+  now.streams_total = static_cast<double>(scheduled.workers);
   now.requests_in_flight = static_cast<double>(admitted.requests_in_flight);
   now.requests_expected = static_cast<double>(admitted.requests_expected);
   now.answers_unwritten = static_cast<double>(admitted.answers_unwritten);
@@ -65,7 +65,7 @@ Occupancy Probe(const ProbedParts& parts) {
                                        parts.admission.read_line().waiting());
   now.bytes_in_flight = static_cast<double>(admitted.bytes_in_flight);
   now.refusals_requests = static_cast<double>(admitted.refused_requests);
-  now.refusals_lanes = static_cast<double>(admitted.refused_lanes);
+  now.refusals_workers = static_cast<double>(admitted.refused_workers);
   now.refusals_bytes = static_cast<double>(admitted.refused_bytes);
   now.refusals_answers = static_cast<double>(admitted.refused_answers);
   now.refusals_open_calls = static_cast<double>(parts.admission.open_calls().refused() +

@@ -57,7 +57,7 @@ Server::Server(const Config& config, Log& log, OnUseless on_useless, Devices dev
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
                                                       OnUseless on_useless) {
-  absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.lane_options());
+  absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.worker_options());
   if (!devices.ok()) return devices.status();
   return Start(config, log, std::move(on_useless), *std::move(devices));
 }
@@ -117,8 +117,9 @@ absl::Status Server::StartParts() {
               {"set_aside", plan.Sum()},
               {"left_bytes", plan.LeftForRequests(memory_limit_)}});
   StartMemoryWatch();
-  const int lanes = static_cast<int>(devices_.executors.size()) * config_.lanes(devices_.backend);
-  if (absl::Status status = TryThreads(ThreadsNeeded(lanes)); !status.ok()) return status;
+  const int workers =
+      static_cast<int>(devices_.executors.size()) * config_.workers(devices_.backend);
+  if (absl::Status status = TryThreads(ThreadsNeeded(workers)); !status.ok()) return status;
   if (absl::Status status = LoadTls(); !status.ok()) return status;
   absl::StatusOr<CallerTable> callers =
       ReadCallers(config_.callers_file, config_.listen_addresses());
@@ -159,18 +160,18 @@ absl::Status Server::MakeReady(const std::function<bool()>& stop_requested) {
               {"listen", ListenText()},
               {"grpc_port", grpc_port()},
               {"metrics_port", metrics_port()},
-              {"streams", config_.lanes(devices_.backend)}});
+              {"workers_per_device", config_.workers(devices_.backend)}});
   if (config_.port_file.empty()) return absl::OkStatus();
   return WritePortFile(config_.port_file, grpc_port(), metrics_port());
 }
 
 absl::Status Server::StartScheduler() {
-  // A CPU's lanes need the processors to compute.
+  // A CPU's workers need the processors to compute.
   const bool looks = devices_.backend == Backend::kCuda;
   absl::StatusOr<std::unique_ptr<Scheduler>> scheduler =
       Scheduler::Create(devices_.executors,
-                        {.lanes = config_.lanes(devices_.backend),
-                         .batch_lanes = config_.batch_lanes,
+                        {.workers = config_.workers(devices_.backend),
+                         .batch_workers = config_.batch_workers,
                          .queue_depth_max = config_.queue_depth_max,
                          .look_max = std::chrono::microseconds(looks ? config_.look_us : 0),
                          .on_lost = [this](const DeviceInfo& device,
@@ -289,7 +290,7 @@ void Server::OnSelfProbe(const absl::Status& probed, const Reach& reach,
   on_useless_();
 }
 
-// The owner's thread is told and stops the server: this is a lane's, which the server waits for.
+// The owner's thread is told and stops the server: this is a worker's, which the server waits for.
 void Server::OnDeviceLost(const DeviceInfo& device, const absl::Status& why) {
   tensors_.DropDevice(device);
   const int left = devices_left_.fetch_sub(1) - 1;

@@ -30,12 +30,12 @@ std::string Remedy() {
 
 // gRPC: two executors, timers, the event engine and the threads that wait for events, of which it
 // has as many as processors and twice as many; TBB: one a processor. An idle server has 18 with 4
-// lanes on 2 processors (CPU backend, 2026-11-25).
-int ThreadsNeeded(int lanes) {
+// workers on 2 processors (CPU backend, 2026-11-25).
+int ThreadsNeeded(int workers) {
   constexpr int kAlways = 16;
   constexpr int kPerProcessor = 4;
   const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  return kAlways + kPerProcessor * processors + lanes;
+  return kAlways + kPerProcessor * processors + workers;
 }
 
 absl::Status TryThreads(int count) {

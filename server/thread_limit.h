@@ -9,8 +9,8 @@
 
 namespace warpfold {
 
-// What a server with `lanes`, of all devices together, runs once it serves, and some room.
-int ThreadsNeeded(int lanes);
+// What a server with `workers`, of all devices together, runs once it serves, and some room.
+int ThreadsNeeded(int workers);
 
 // Starts `count` threads beside those that run, and ends them. RESOURCE_EXHAUSTED: how many it got,
 // and what to raise.

@@ -48,7 +48,7 @@ def float_interval(exact, magnitude, count, divisor):
     `exact` is the sum, `magnitude` the sum of absolute values.
 
     The server adds in float64 along a tree. A value takes part in at most `depth` additions: no
-    more than 8 in a row in a tile, then binary folds of lanes and tiles. So by the standard bound
+    more than 8 in a row in a tile, then binary folds of workers and tiles. So by the standard bound
     (Higham, Accuracy and Stability, section 4.2) the sum is off by at most
     depth * u / (1 - depth * u) * sum|x|. The depth is taken 8 larger, which covers the rounding of
     `magnitude`; the slack covers the roundings of `exact`, of the ends, and of the division.

@@ -20,7 +20,7 @@ CheckReport CheckAll(const Config& config) {
   CheckReport report;
   // First, and alone where it fails: what follows needs threads too.
   const Backend served_by = config.backend == Backend::kCpu ? Backend::kCpu : Backend::kCuda;
-  CheckThreads(ThreadsNeeded(config.lanes(served_by)), report);
+  CheckThreads(ThreadsNeeded(config.workers(served_by)), report);
   if (!report.ok()) return report;
   if (config.backend != Backend::kCpu) {
     CheckGpus(ReadMachine(), ThisBuild(), MachinePlaces().nvml_library, report);
@@ -30,7 +30,7 @@ CheckReport CheckAll(const Config& config) {
   CheckTls(config, report);
   CheckCallers(config, report);
   CheckPortFile(config, report);
-  const absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.lane_options());
+  const absl::StatusOr<Devices> devices = OpenDevices(config.backend, config.worker_options());
   if (!devices.ok()) {
     // "what is there, and what would be needed; --backend=cpu asks for the CPU"
     const std::string message(devices.status().message());

@@ -130,21 +130,21 @@ bool CheckKernels(Executor& executor, CheckReport& report) {
 }
 
 void CheckDevice(const Config& config, Backend backend, Executor& executor, CheckReport& report) {
-  const int lanes = config.lanes(backend);
+  const int workers = config.workers(backend);
   const bool is_cuda = backend == Backend::kCuda;
   const char* const check = is_cuda ? "pinned memory" : "staging memory";
-  const absl::StatusOr<std::unique_ptr<DeviceScheduler>> scheduler =
-      DeviceScheduler::Create(executor, {.lanes = lanes, .batch_lanes = config.batch_lanes});
+  const absl::StatusOr<std::unique_ptr<DeviceScheduler>> scheduler = DeviceScheduler::Create(
+      executor, {.workers = workers, .batch_workers = config.batch_workers});
   if (!scheduler.ok()) {
-    report.Fail(
-        executor.info().name, check, std::string(scheduler.status().message()),
-        "lower --streams, --slabs-per-stream or --slab-bytes, or end what holds the memory");
+    report.Fail(executor.info().name, check, std::string(scheduler.status().message()),
+                "lower --workers-per-device, --slabs-per-stream or --slab-bytes, or end what holds "
+                "the memory");
     return;
   }
   const int slabs = is_cuda ? config.slabs_per_stream : 1;
   report.Ok(executor.info().name, check,
-            absl::StrCat(lanes * slabs, " x ", config.slab_bytes >> 10, " KiB, ", slabs,
-                         " for each of ", lanes, " streams"));
+            absl::StrCat(workers * slabs, " x ", config.slab_bytes >> 10, " KiB, ", slabs,
+                         " for each of ", workers, " workers"));
   if (is_cuda && !CheckKernels(executor, report)) return;
   for (const DType dtype : kAllDTypes) {
     if (!CheckAnswers(**scheduler, dtype, report)) return;

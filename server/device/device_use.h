@@ -1,8 +1,8 @@
 // What a device has done since the start: bytes brought to it, bytes reduced, the time that each
 // took, and the waits for a staging slab.
 //
-// Step of a request: 3, counted by the lanes, for step 4 to report. Safe from any thread; counts
-// that are read while a lane adds may lack its last addition.
+// Step of a request: 3, counted by the workers, for step 4 to report. Safe from any thread; counts
+// that are read while a worker adds may lack its last addition.
 #ifndef WARPFOLD_SERVER_DEVICE_DEVICE_USE_H_
 #define WARPFOLD_SERVER_DEVICE_DEVICE_USE_H_
 
@@ -17,10 +17,10 @@ class DeviceUse {
  public:
   struct Counts {
     std::int64_t copied_bytes = 0;  // from the host to the device; 0 on devices that need no copy
-    std::chrono::nanoseconds copy_time{0};  // the device's own, summed over lanes that overlap
+    std::chrono::nanoseconds copy_time{0};  // the device's own, summed over workers that overlap
     std::int64_t reduced_bytes = 0;         // of tensors and parts, wherever they lay
     std::chrono::nanoseconds kernel_time{0};
-    // For slabs that a lane wanted to fill and the device still held.
+    // For slabs that a worker wanted to fill and the device still held.
     std::chrono::nanoseconds slab_wait_time{0};
   };
 

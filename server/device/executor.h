@@ -1,12 +1,12 @@
 // The seam between the scheduler and a device: what a device offers, CUDA or not.
 //
-// Step of a request: 3, own the device. The scheduler gives a request one Lane for as long as it
-// runs; the front end's payload is written once, straight into the lane's memory, while the device
-// copies and folds what is already there.
+// Step of a request: 3, own the device. The scheduler gives a request one Worker for as long as it
+// runs; the front end's payload is written once, straight into the worker's memory, while the
+// device copies and folds what is already there.
 //
 // Errors are absl's; DeviceLostError (device_error.h) says that no call will succeed any more.
 //
-// An Executor is safe from any thread. A Lane belongs to one thread at a time. Nothing here calls
+// An Executor is safe from any thread. A Worker belongs to one thread at a time. Nothing here calls
 // back.
 #ifndef WARPFOLD_SERVER_DEVICE_EXECUTOR_H_
 #define WARPFOLD_SERVER_DEVICE_EXECUTOR_H_
@@ -54,12 +54,13 @@ struct Outcome {
   HostCharge charge = {};  // for the results, while they are here
 };
 
-// Memory that lanes use and that outlives requests: of one device, where a resident tensor lies, or
-// a client's, mapped. Any thread may destroy it once no lane uses it, before its executor goes.
+// Memory that workers use and that outlives requests: of one device, where a resident tensor lies,
+// or a client's, mapped. Any thread may destroy it once no worker uses it, before its executor
+// goes.
 class TensorMemory {
  public:
   virtual ~TensorMemory() = default;
-  // Where it begins, for the lanes of its device; aligned for every element type.
+  // Where it begins, for the workers of its device; aligned for every element type.
   virtual std::byte* data() const = 0;
 };
 
@@ -76,8 +77,8 @@ inline absl::Status KeepsNoTensors() {
   return absl::UnimplementedError("the device keeps no resident tensors");
 }
 
-// What was begun on a lane, without the lane (Lane::Suspend). Destroying it drops the reduction or
-// the write, and may wait for the device.
+// What was begun on a worker, without the worker (Worker::Suspend). Destroying it drops the
+// reduction or the write, and may wait for the device.
 class Suspended {
  public:
   virtual ~Suspended() = default;
@@ -86,10 +87,10 @@ class Suspended {
 // One request at a time on an exclusive slice of the device: a CUDA stream, pinned slabs and their
 // twins on the device; on a CPU, the slabs alone. Use: Begin, then {Buffer, write, Commit} until
 // all plan.input_bytes are in, then Finish. Abandon ends the reduction early from any state. After
-// Finish or Abandon the lane is idle and Begin may come again.
-class Lane {
+// Finish or Abandon the worker is idle and Begin may come again.
+class Worker {
  public:
-  virtual ~Lane() = default;
+  virtual ~Worker() = default;
 
   // Takes what `plan` needs beside the slabs. `plan` must live until Finish or Abandon.
   // RESOURCE_EXHAUSTED: the reduction needs more scratch memory than the device has set aside.
@@ -117,7 +118,7 @@ class Lane {
   // touching the slabs and what is written.
   virtual void Abandon() = 0;
 
-  // Takes the reduction, or the write, off the lane, which is idle then. Waits for the device,
+  // Takes the reduction, or the write, off the worker, which is idle then. Waits for the device,
   // which goes on with nothing of it until Resume. REQUIRES: some bytes are missing, and nothing
   // was written to the last Buffer(). On an error the reduction is abandoned. RESOURCE_EXHAUSTED:
   // the device has no room for what it has to keep. DeviceLostError.
@@ -125,15 +126,15 @@ class Lane {
     return absl::InternalError("the device suspends nothing");
   }
 
-  // Goes on, on this idle lane, with what any lane of the same device has suspended. On an error it
-  // is abandoned. DeviceLostError.
+  // Goes on, on this idle worker, with what any worker of the same device has suspended. On an
+  // error it is abandoned. DeviceLostError.
   virtual absl::Status Resume(std::unique_ptr<Suspended> /*suspended*/) {
     return absl::InternalError("the device suspends nothing");
   }
 
-  // For tensors that lie on the device (Executor::AllocateTensor), each on an idle lane.
+  // For tensors that lie on the device (Executor::AllocateTensor), each on an idle worker.
 
-  // Reduces the tensor at `data` where it lies and leaves the lane idle, whatever happened. Waits
+  // Reduces the tensor at `data` where it lies and leaves the worker idle, whatever happened. Waits
   // for the device. Errors as Begin's and Finish's.
   virtual absl::StatusOr<Outcome> Reduce(const Plan& /*plan*/, const std::byte* /*data*/) {
     return KeepsNoTensors();
@@ -145,7 +146,7 @@ class Lane {
   virtual bool JoinsPartials(const Plan& /*plan*/) const { return false; }
 
   // The results from what Reduce left of each shard, in any order; none: some of them are in doubt,
-  // and the exact states have to be joined. Leaves the lane idle. Errors as Reduce's.
+  // and the exact states have to be joined. Leaves the worker idle. Errors as Reduce's.
   virtual absl::StatusOr<std::optional<Outcome>> JoinPartials(
       const Plan& /*plan*/, absl::Span<const std::vector<std::string>> /*partials*/) {
     return KeepsNoTensors();
@@ -157,7 +158,7 @@ class Lane {
     return KeepsNoTensors();
   }
 
-  // Waits until the bytes are where they belong, for every lane to read. DeviceLostError.
+  // Waits until the bytes are where they belong, for every worker to read. DeviceLostError.
   virtual absl::Status FinishWrite() { return KeepsNoTensors(); }
 };
 
@@ -173,9 +174,9 @@ struct BatchLimits {
 // Batches, one at a time: many small tensors, which the device reduces for little more than one
 // costs. Use: {Add, fill what it gave, or DropLast}, Launch, {Poll} until it says yes, or Wait,
 // then Collect. Only Wait waits for the device. Belongs to one thread at a time.
-class BatchLane {
+class BatchWorker {
  public:
-  virtual ~BatchLane() = default;
+  virtual ~BatchWorker() = default;
 
   // Where all bytes of one more tensor go, reduced by `plan`; none when it does not fit beside
   // those that are there. One always fits alone. `plan` must live until Collect. REQUIRES:
@@ -194,8 +195,8 @@ class BatchLane {
   // Waits until the device is done with it, or is lost.
   virtual void Wait() = 0;
 
-  // Leaves the lane empty. One answer for each tensor, in order: Lane::Finish's, its own. The times
-  // are the whole batch's. REQUIRES: Poll has said yes, or Wait has returned.
+  // Leaves the worker empty. One answer for each tensor, in order: Worker::Finish's, its own. The
+  // times are the whole batch's. REQUIRES: Poll has said yes, or Wait has returned.
   virtual std::vector<absl::StatusOr<Outcome>> Collect() = 0;
 };
 
@@ -206,48 +207,48 @@ struct DeviceInfo {
   int ordinal = 0;  // CUDA's number of a GPU, which its name ends in
 };
 
-// One device. Lanes are made at start and live as long as the server: nothing on the serving path
+// One device. Workers are made at start and live as long as the server: nothing on the serving path
 // allocates pinned memory, streams or events. Resident tensors alone take memory while it serves.
 class Executor {
  public:
   virtual ~Executor() = default;
   virtual const DeviceInfo& info() const = 0;
 
-  // What its lanes have done since the start, those that are gone too.
+  // What its workers have done since the start, those that are gone too.
   virtual DeviceUse::Counts use() const { return {}; }
 
   // Tensors of at most so many bytes take less time than waking another thread: whoever brings one
-  // may run it. 0 on devices whose lanes wait for anything.
+  // may run it. 0 on devices whose workers wait for anything.
   virtual std::int64_t inline_bytes_max() const { return 0; }
 
   // "sm_120" where the driver has to compile the kernels for the GPU, which takes minutes, once;
   // empty where they are ready.
   virtual std::string compiles_for() const { return ""; }
   // Loads all kernels of `dtype`, so that no request waits for that; compiles them first where
-  // compiles_for says so. Waits. Once for each dtype before the first lane begins.
+  // compiles_for says so. Waits. Once for each dtype before the first worker begins.
   virtual absl::Status LoadKernels(DType /*dtype*/) { return absl::OkStatus(); }
 
-  virtual absl::StatusOr<std::unique_ptr<Lane>> MakeLane() = 0;
+  virtual absl::StatusOr<std::unique_ptr<Worker>> MakeWorker() = 0;
 
-  // Devices that batch: how much, which reductions, and the lanes for it. A device that does takes
-  // less time for one small tensor by a batch lane than waking another thread takes, so whoever
-  // brings one may run it.
+  // Devices that batch: how much, which reductions, and the workers for it. A device that does
+  // takes less time for one small tensor by a batch worker than waking another thread takes, so
+  // whoever brings one may run it.
   virtual BatchLimits batch_limits() const { return {}; }
   virtual bool Batches(const Plan& /*plan*/) const { return false; }
-  virtual absl::StatusOr<std::unique_ptr<BatchLane>> MakeBatchLane() {
+  virtual absl::StatusOr<std::unique_ptr<BatchWorker>> MakeBatchWorker() {
     return absl::UnimplementedError("the device does not batch");
   }
 
   // Memory for a tensor of `size_bytes` > 0, its contents undefined. RESOURCE_EXHAUSTED: there is
-  // not so much now. UNIMPLEMENTED: the device keeps no tensors, and its lanes answer so too.
+  // not so much now. UNIMPLEMENTED: the device keeps no tensors, and its workers answer so too.
   virtual absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t /*size_bytes*/) {
     return KeepsNoTensors();
   }
 
   // Maps `size_bytes` > 0 from `offset_bytes` on of the shared memory behind `descriptor`, for the
-  // lanes of every device to read in place, whoever truncates it later; data() is where they begin.
-  // Null: this device, or this memory, cannot be read so; its bytes have to be staged. Waits until
-  // the pages are there. RESOURCE_EXHAUSTED, FAILED_PRECONDITION: the system cannot.
+  // workers of every device to read in place, whoever truncates it later; data() is where they
+  // begin. Null: this device, or this memory, cannot be read so; its bytes have to be staged. Waits
+  // until the pages are there. RESOURCE_EXHAUSTED, FAILED_PRECONDITION: the system cannot.
   virtual absl::StatusOr<std::unique_ptr<TensorMemory>> MapShared(int /*descriptor*/,
                                                                   std::int64_t /*offset_bytes*/,
                                                                   std::size_t /*size_bytes*/) {
@@ -262,10 +263,10 @@ class Executor {
   }
 };
 
-// How much a lane owns; the same for every device.
-struct LaneOptions {
+// How much a worker owns; the same for every device.
+struct WorkerOptions {
   std::size_t slab_bytes = std::size_t{4} << 20;  // one host-to-device copy; a multiple of 64 KiB
-  int slabs_per_lane = 4;                         // copies in flight and being filled
+  int slabs_per_worker = 4;                       // copies in flight and being filled
   // The most that one reduction may hold in partial states and results; a GPU sets as much aside.
   std::size_t scratch_bytes = std::size_t{256} << 20;
   // The most on a GPU, where it is set; 0: a sixteenth of the GPU's memory, of one below 40 GiB up

@@ -1,5 +1,5 @@
 """Large messages that never end, on many connections, until gRPC's memory quota is full, beside
-whole ones whose bytes lanes let go of; each connection is dropped at a random moment.
+whole ones whose bytes workers let go of; each connection is dropped at a random moment.
 
 Whoever lets go of received bytes while the quota is full has to be inside a call of gRPC's core:
 elsewhere gRPC 1.51 ends the process.
@@ -19,7 +19,7 @@ from warpfold._contract import REDUCE_METHOD
 HOLDERS, FEEDERS, ROUNDS = 16, 6, 20
 MESSAGE_BYTES = 16 * MIB  # of all holders 256 MiB; the quota is 96
 FLAGS = ("--max-bytes-in-flight=16MiB", "--max-message-bytes=16MiB", "--slab-bytes=256KiB")
-WHOLE_BYTES = MIB  # more than is reduced without a lane
+WHOLE_BYTES = MIB  # more than is reduced without a worker
 WHOLE = message(
     request((WHOLE_BYTES // 4,), "float32", data=bytes(WHOLE_BYTES)).SerializeToString()
 )

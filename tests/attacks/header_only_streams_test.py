@@ -15,7 +15,7 @@ from warpfold._contract import REDUCE_STREAM_METHOD, ReduceStreamRequest
 IN_FLIGHT = 64
 FLAGS = (
     f"--max-requests-in-flight={IN_FLIGHT}",
-    "--streams=2",
+    "--workers-per-device=2",
     "--stream-idle-timeout-ms=2000",
     min_bytes_per_s(1024),
 )
@@ -52,7 +52,7 @@ def test_header_only_streams_hold_no_request_in_flight(attack):
         findings.report()
 
 
-FEW_PLACES = ("--max-bytes-in-flight=32MiB", "--streams=2")
+FEW_PLACES = ("--max-bytes-in-flight=32MiB", "--workers-per-device=2")
 BEFORE_THE_HONEST = 600
 
 

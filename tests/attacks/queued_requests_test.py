@@ -1,4 +1,4 @@
-"""Requests of a few bytes that are work for seconds: they fill the queue of the lanes."""
+"""Requests of a few bytes that are work for seconds: they fill the queue of the workers."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ import warpfold
 from warpfold import _contract
 
 IN_FLIGHT = 64
-FLAGS = ("--streams=1", f"--max-requests-in-flight={IN_FLIGHT}")
+FLAGS = ("--workers-per-device=1", f"--max-requests-in-flight={IN_FLIGHT}")
 TENSOR_BYTES = 256 * MIB
 OPS_MAX = 16  # of a request
 STATES = 32_000  # 64 KiB beside them are their tags and lengths
 MERGES = 100
-# What a merge may hold on its lane: its bytes, 40 a byte of them that is no value, 2 KiB a state.
+# What a merge may hold on its worker: its bytes, 40 a byte of them that is no value, 2 KiB a state.
 PARSED_BYTES_PER_BYTE = 41
 PARSED_BYTES_PER_STATE = 2048
 
@@ -51,7 +51,7 @@ def merge_of_empty_states():
     return asked.SerializeToString()
 
 
-def test_requests_that_need_no_lane_get_in_beside_those_that_wait_for_one(attack, tensor):
+def test_requests_that_need_no_worker_get_in_beside_those_that_wait_for_one(attack, tensor):
     with attack(*FLAGS) as server, warpfold.connect(f"localhost:{server.port}") as owner:
         resident = owner.put(tensor)
         findings = Findings(server)
@@ -76,8 +76,8 @@ def test_requests_that_need_no_lane_get_in_beside_those_that_wait_for_one(attack
         findings.report()
 
 
-def test_merges_that_wait_for_a_lane_hold_their_messages_and_no_more(attack, tensor):
-    with attack("--streams=1") as server, warpfold.connect(f"localhost:{server.port}") as owner:
+def test_merges_that_wait_for_a_worker_hold_their_messages_and_no_more(attack, tensor):
+    with attack("--workers-per-device=1") as server, warpfold.connect(f"localhost:{server.port}") as owner:
         resident = owner.put(tensor)
         findings = Findings(server)
         asked = merge_of_empty_states()
@@ -89,6 +89,6 @@ def test_merges_that_wait_for_a_lane_hold_their_messages_and_no_more(attack, ten
         findings.expect_recovered()
         findings.expect_memory(
             messages=MERGES * len(asked),
-            on_the_lane=PARSED_BYTES_PER_BYTE * len(asked) + PARSED_BYTES_PER_STATE * STATES,
+            on_the_worker=PARSED_BYTES_PER_BYTE * len(asked) + PARSED_BYTES_PER_STATE * STATES,
         )
         findings.report()

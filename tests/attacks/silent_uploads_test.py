@@ -1,4 +1,4 @@
-"""Streams that send a part of their tensor, less than a lane takes at a time, and fall silent."""
+"""Streams that send a part of their tensor, less than a worker takes at a time, and fall silent."""
 
 from attacked_server import MIB
 from findings import Findings
@@ -11,7 +11,7 @@ from warpfold._contract import REDUCE_STREAM_METHOD, ReduceStreamRequest
 SENDERS = 100
 TENSOR_BYTES, SENT_BYTES = 3 * MIB // 2, MIB
 IN_FLIGHT_BYTES = 64 * MIB
-FLAGS = (f"--max-bytes-in-flight={IN_FLIGHT_BYTES}", "--streams=2")
+FLAGS = (f"--max-bytes-in-flight={IN_FLIGHT_BYTES}", "--workers-per-device=2")
 # "Those that are read hold half of --max-bytes-in-flight at most", and an honest call beside them.
 HELD_BYTES = IN_FLIGHT_BYTES // 2 + MIB
 HEADER = message(

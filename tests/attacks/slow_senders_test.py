@@ -13,7 +13,7 @@ from warpfold._contract import REDUCE_STREAM_METHOD, ReduceStreamRequest
 SENDERS = 200
 IDLE_S = 2
 FLAGS = (
-    "--streams=2",
+    "--workers-per-device=2",
     f"--stream-idle-timeout-ms={1000 * IDLE_S}",
     min_bytes_per_s(1024),
 )

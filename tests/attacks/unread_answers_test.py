@@ -19,7 +19,7 @@ SCRATCH_BYTES = 96 * MIB
 FLAGS = (
     "--max-result-bytes=64MiB",
     f"--max-bytes-in-flight={IN_FLIGHT_BYTES}",
-    f"--streams={STREAMS}",
+    f"--workers-per-device={STREAMS}",
     f"--scratch-bytes={SCRATCH_BYTES}",
     write_idle_ms(1000),
     min_bytes_per_s(1 << 30),  # 64 MiB have 62 ms more

@@ -19,7 +19,7 @@ from warpfold._contract import REDUCE_METHOD
 
 STREAMS = 2
 SCRATCH_BYTES = 32 * MIB
-SCRATCH = (f"--streams={STREAMS}", f"--scratch-bytes={SCRATCH_BYTES}")
+SCRATCH = (f"--workers-per-device={STREAMS}", f"--scratch-bytes={SCRATCH_BYTES}")
 LARGE_BYTES = 16 * MIB
 CONNECTIONS = 20
 TINY = 2000  # answers: more than requests may be in flight

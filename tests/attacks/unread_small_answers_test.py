@@ -20,7 +20,7 @@ SCRATCH_BYTES = 32 * MIB
 CONNECTIONS = 10
 CALL_BYTES = 16 << 10  # of gRPC and the server, while an answer waits
 FLAGS = (
-    f"--streams={STREAMS}",
+    f"--workers-per-device={STREAMS}",
     f"--scratch-bytes={SCRATCH_BYTES}",
     # The attack is to fill bytes, not places.
     "--max-requests-in-flight=65536",

@@ -95,10 +95,10 @@ class Skips(unittest.TestCase):
                 self.assertIn("not in tests/skips.txt: python_dask: PyPI does not", done.stdout)
 
     def test_named_ones_are_listed_with_their_reason(self):
-        cases = [case("GpuLaneTest.A", "", True), case("GpuLaneTest.B", "", True)]
+        cases = [case("GpuWorkerTest.A", "", True), case("GpuWorkerTest.B", "", True)]
         done = self.run_on(results(*cases), CI="1")
         self.assertEqual(0, done.returncode, done.stdout)
-        self.assertRegex(done.stdout, r"skipped: GpuLaneTest.A and 1 more: needs a GPU")
+        self.assertRegex(done.stdout, r"skipped: GpuWorkerTest.A and 1 more: needs a GPU")
 
     def test_one_within_a_test_is_named_with_what_it_says(self):
         for why, code in (("perf_analyzer needs glibc 2.38", 0), ("it did not install", 1)):

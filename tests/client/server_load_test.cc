@@ -87,7 +87,7 @@ ServerCounters Counters(int requests, double bytes) {
        << "\nwarpfold_payload_bytes_total{dtype=\"i64\"} " << bytes / 2
        << "\nwarpfold_admission_refusals_total{reason=\"queue\"} " << requests / 100
        << "\nwarpfold_requests_in_flight 4\nwarpfold_queue_depth 2"
-       << "\nwarpfold_streams{state=\"in_use\"} 3\nwarpfold_streams{state=\"total\"} 8\n";
+       << "\nwarpfold_workers{state=\"in_use\"} 3\nwarpfold_workers{state=\"total\"} 8\n";
   return *CountersOf(*ParsePrometheusText(page.str()));
 }
 
@@ -104,8 +104,8 @@ TEST(ServerLoadTest, CountersReadTwiceAreRates) {
   EXPECT_EQ(load.refusals_per_s, 4);
   EXPECT_EQ(load.in_flight, 4);
   EXPECT_EQ(load.queue_depth, 2);
-  EXPECT_EQ(load.lanes_in_use, 3);
-  EXPECT_EQ(load.lanes, 8);
+  EXPECT_EQ(load.workers_in_use, 3);
+  EXPECT_EQ(load.workers, 8);
 }
 
 TEST(ServerLoadTest, ARestartedServerCountsFromZero) {
@@ -149,13 +149,13 @@ TEST(LoadReportTest, TheScreenHasATableAndALine) {
             "Reduce           400.0     100.0  1.00 ms  9.82 ms\n"
             "ReduceMany         0.0       0.0        -        -\n"
             "\n"
-            "2.00 GB/s  in flight 4  queue 2  lanes 3 of 8  refused 4.0/s\n");
+            "2.00 GB/s  in flight 4  queue 2  workers 3 of 8  refused 4.0/s\n");
 }
 
 TEST(LoadReportTest, TheLineLeavesIdleMethodsOut) {
   const ServerLoad load = LoadBetween(Counters(800, 2e9), Counters(1600, 6e9), seconds(2));
   EXPECT_EQ(LoadLine("now", load),
-            "now  2.00 GB/s  in flight 4  queue 2  lanes 3 of 8  refused 4.0/s  "
+            "now  2.00 GB/s  in flight 4  queue 2  workers 3 of 8  refused 4.0/s  "
             "Reduce 400.0/s, 100.0 errors/s, p50 1.00 ms, p99 9.82 ms\n");
 }
 
@@ -163,16 +163,16 @@ TEST(LoadReportTest, JsonHasNullForWhatIsNotThere) {
   const auto json = LoadJson("now", LoadBetween({}, Counters(0, 0), seconds(1)));
   EXPECT_EQ(json["methods"]["Reduce"]["requests_per_second"], 0);
   EXPECT_TRUE(json["methods"]["Reduce"]["p50_seconds"].is_null());
-  EXPECT_EQ(json["lanes"].dump(), "8");
+  EXPECT_EQ(json["workers"].dump(), "8");
   EXPECT_TRUE(LoadJson("now", ServerLoad())["queue_depth"].is_null());
 }
 
 TEST(LoadReportTest, AGaugeThatIsNoCountIsNotThere) {
   for (const double value : {std::nan(""), kInf, -kInf, 1e300}) {
     ServerLoad load;
-    load.lanes = value;
-    EXPECT_TRUE(LoadJson("now", load)["lanes"].is_null()) << value;
-    EXPECT_THAT(LoadLine("now", load), HasSubstr("lanes - of -")) << value;
+    load.workers = value;
+    EXPECT_TRUE(LoadJson("now", load)["workers"].is_null()) << value;
+    EXPECT_THAT(LoadLine("now", load), HasSubstr("workers - of -")) << value;
   }
 }
 

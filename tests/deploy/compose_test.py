@@ -76,18 +76,18 @@ class Compose(unittest.TestCase):
         self.assertGreater(int(gib) * GIB, limit_for_cuda(DEPLOY))
 
     def test_the_example_says_what_the_server_says(self):
-        streams = 4
-        command = [SERVER, "--check", "--backend=cpu", f"--streams={streams}"]
+        workers = 4
+        command = [SERVER, "--check", "--backend=cpu", f"--workers-per-device={workers}"]
         ports = ["--listen-address=127.0.0.1:0", "--metrics-address=none"]
         said = subprocess.run(command + ports, capture_output=True, text=True, timeout=60).stdout
         set_aside = int(re.search(r"host +memory: .* = (\d+) MiB, ", said)[1])
-        self.assertEqual(set_aside, set_aside_on_the_cpu(DEPLOY, streams) // MIB)
-        more = limit_for_the_cpu(DEPLOY, streams + 1) - limit_for_the_cpu(DEPLOY, streams)
+        self.assertEqual(set_aside, set_aside_on_the_cpu(DEPLOY, workers) // MIB)
+        more = limit_for_the_cpu(DEPLOY, workers + 1) - limit_for_the_cpu(DEPLOY, workers)
         stream = sum(
             default(DEPLOY, field) for field in ("slab_bytes", "scratch_bytes", "max_result_bytes")
         )
         text = self.comments()
-        self.assertIn(f"{set_aside} MiB on the CPU backend with {streams} streams", text)
+        self.assertIn(f"{set_aside} MiB on the CPU backend with {workers} workers", text)
         self.assertIn(f"each takes up to {stream // MIB} MiB", text)
         self.assertIn(f"one more takes {math.ceil(more / MIB)} MiB of limit", text)
 

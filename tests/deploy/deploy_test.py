@@ -246,7 +246,7 @@ READ_BY_THE_CLI = {
     "warpfold_admission_refusals_total",
     "warpfold_requests_in_flight",
     "warpfold_queue_depth",
-    "warpfold_streams",
+    "warpfold_workers",
 }
 # What perf_analyzer --collect-metrics reads (docs/kserve.md).
 READ_BY_PERF_ANALYZER = {

@@ -197,11 +197,11 @@ class TheServer(unittest.TestCase):
     def test_has_the_memory_that_its_limits_let_it_take(self):
         cpu = read("overlays/cpu/deployment.yaml")["spec"]["template"]["spec"]["containers"][0]
         variables = {variable["name"]: variable["value"] for variable in cpu["env"]}
-        streams = int(variables["WARPFOLD_STREAMS"])
+        workers = int(variables["WARPFOLD_WORKERS_PER_DEVICE"])
         base = self.server["resources"]["limits"]
         for limits, most in (
             (base, limit_for_cuda(DEPLOY)),
-            ({**base, **cpu["resources"]["limits"]}, limit_for_the_cpu(DEPLOY, streams)),
+            ({**base, **cpu["resources"]["limits"]}, limit_for_the_cpu(DEPLOY, workers)),
         ):
             self.assertRegex(limits["memory"], r"^\d+Gi$")
             self.assertGreater(int(limits["memory"][:-2]) * GIB, most)

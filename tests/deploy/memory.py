@@ -28,21 +28,21 @@ def _reduction_on_the_cpu(deploy: Path) -> int:
     return default(deploy, "scratch_bytes") + default(deploy, "max_result_bytes")
 
 
-def set_aside_on_the_cpu(deploy: Path, streams: int) -> int:
+def set_aside_on_the_cpu(deploy: Path, workers: int) -> int:
     """Without which the server does not start."""
-    slabs = streams * default(deploy, "slab_bytes")
+    slabs = workers * default(deploy, "slab_bytes")
     return PROCESS + slabs + _received(deploy) + _reduction_on_the_cpu(deploy)
 
 
-def limit_for_the_cpu(deploy: Path, streams: int) -> float:
+def limit_for_the_cpu(deploy: Path, workers: int) -> float:
     """With which no reduction is refused for want of memory, though all tensors are resident."""
-    requests = (streams - 1) * _reduction_on_the_cpu(deploy) + default(deploy, "max_resident_bytes")
-    return (set_aside_on_the_cpu(deploy, streams) + requests) / SHARE
+    requests = (workers - 1) * _reduction_on_the_cpu(deploy) + default(deploy, "max_resident_bytes")
+    return (set_aside_on_the_cpu(deploy, workers) + requests) / SHARE
 
 
 def limit_for_cuda(deploy: Path) -> float:
     """The same of one GPU, in whose memory scratch and resident tensors are."""
     slabs = default(deploy, "slab_bytes") * default(deploy, "slabs_per_stream")
-    batches = default(deploy, "batch_lanes") * default(deploy, "max_batch_bytes")
+    batches = default(deploy, "batch_workers") * default(deploy, "max_batch_bytes")
     results = (CUDA_STREAMS + 1) * default(deploy, "max_result_bytes")
     return (PROCESS + CUDA_STREAMS * slabs + batches + _received(deploy) + results) / SHARE

@@ -85,7 +85,7 @@ class Replicas(unittest.TestCase):
         return Server(
             SERVER,
             folder,
-            "--streams=1",
+            "--workers-per-device=1",
             listens=f"{address}:{GRPC_PORT}",
             shows=f"{address}:{METRICS_PORT}",
         )

@@ -1,5 +1,5 @@
 // Every large allocation of a reduction fails once, by an operator new of this test's own: the
-// request is refused, nothing stays held, and the lane gives the next one its right bits.
+// request is refused, nothing stays held, and the worker gives the next one its right bits.
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -17,8 +17,8 @@
 #include "server/device/host_bytes.h"
 #include "server/device/reduce/merge.h"
 #include "tests/device/host_budget.h"
-#include "tests/device/lane_cases.h"
 #include "tests/device/part_cases.h"
+#include "tests/device/worker_cases.h"
 
 namespace {
 
@@ -76,7 +76,7 @@ class AllocationTest : public ::testing::Test {
     std::mt19937_64 random(7);
     testing::Case c;
     c.spec = {.dtype = DType::kF32, .shape = {3, 1000}, .ops = {Op::kSum, Op::kVar}, .axes = {1}};
-    testing::ExpectExactBits<float>(*lane_, c, random);
+    testing::ExpectExactBits<float>(*worker_, c, random);
   }
 
   // The failures of the reduction of `spec`, whose elements are float32 zeros.
@@ -85,14 +85,14 @@ class AllocationTest : public ::testing::Test {
     const std::vector<char> data(static_cast<std::size_t>(plan.input_bytes));
     std::mt19937_64 random(7);
     return Failures([&] {
-      const absl::Status status = testing::Feed(*lane_, plan, data.data(), random).status();
-      if (!status.ok()) lane_->Abandon();  // as core/lane_run.cc does
+      const absl::Status status = testing::Feed(*worker_, plan, data.data(), random).status();
+      if (!status.ok()) worker_->Abandon();  // as core/worker_run.cc does
       return status;
     });
   }
 
   Devices devices_ = *OpenDevices(Backend::kCpu, {.slab_bytes = std::size_t{1} << 20});
-  std::unique_ptr<Lane> lane_ = *devices_.executors[0]->MakeLane();
+  std::unique_ptr<Worker> worker_ = *devices_.executors[0]->MakeWorker();
 };
 
 TEST_F(AllocationTest, ResultsOfEachOp) {
@@ -110,7 +110,7 @@ TEST_F(AllocationTest, ResultsOfNothing) {
       2);
 }
 
-// The kernels' own, in the lane's thread and in tasks of oneTBB's.
+// The kernels' own, in the worker's thread and in tasks of oneTBB's.
 TEST_F(AllocationTest, PartialsOfColumns) {
   EXPECT_GT(FailuresOf({.dtype = DType::kF32,
                         .shape = {256, 4096},
@@ -125,7 +125,7 @@ TEST_F(AllocationTest, AResidentTensor) {
                                .ops = {Op::kSum, Op::kVar, Op::kMin, Op::kArgMax},
                                .axes = {0}});
   const std::vector<std::byte> data(static_cast<std::size_t>(plan.input_bytes));
-  EXPECT_GT(Failures([&] { return lane_->Reduce(plan, data.data()).status(); }), 0);
+  EXPECT_GT(Failures([&] { return worker_->Reduce(plan, data.data()).status(); }), 0);
 }
 
 // Its values, and all of it merged, to values and to results.
@@ -139,11 +139,11 @@ TEST_F(AllocationTest, APartAndItsMerge) {
               const int armed = large_left.exchange(-1);
               testing::MemoryTask task(PlanOf(part), bytes);
               large_left = armed;
-              return RunOnLane(*lane_, task, std::chrono::steady_clock::now()).outcome.status();
+              return RunOnWorker(*worker_, task, std::chrono::steady_clock::now()).outcome.status();
             }),
             0);
   const std::vector<std::string> values =
-      *testing::RunTask(*lane_, testing::MemoryTask(PlanOf(part), bytes));
+      *testing::RunTask(*worker_, testing::MemoryTask(PlanOf(part), bytes));
   const std::vector<PartValues> parts{{part.box, {values.begin(), values.end()}}};
   EXPECT_GT(Failures([&] { return MergeToValues(whole, parts).status(); }), 0);
   EXPECT_GT(Failures([&] { return MergeToResults(whole, parts).status(); }), 0);
@@ -164,7 +164,7 @@ TEST_F(AllocationTest, APartWithoutABudget) {
       ASSERT_LT(left, std::int64_t{64} << 20);
       const testing::LeftInBudget budget(left);
       const absl::Status status =
-          testing::RunTask(*lane_, testing::MemoryTask(PlanOf(part), bytes)).status();
+          testing::RunTask(*worker_, testing::MemoryTask(PlanOf(part), bytes)).status();
       EXPECT_EQ(UsedHostBytes(), used);
       if (status.ok()) break;
       EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
@@ -178,7 +178,7 @@ TEST_F(AllocationTest, TheResultsOfShardsJoined) {
       {.dtype = DType::kF32, .shape = {1 << 15, 2}, .ops = {Op::kSum, Op::kMax}, .axes = {1}});
   std::vector<ShardResults> shards(2);
   for (ShardResults& shard : shards) shard.values.assign(2, std::string(1 << 16, 'x'));
-  const auto join = [&] { return JoinShards(*lane_, whole, absl::MakeSpan(shards)).status(); };
+  const auto join = [&] { return JoinShards(*worker_, whole, absl::MakeSpan(shards)).status(); };
   EXPECT_GT(Failures(join), 0);
 }
 

@@ -25,7 +25,7 @@ TEST(CpuExecutorTest, NamesItsProcessorAndItsMemory) {
   struct sysinfo machine {};
   ASSERT_EQ(sysinfo(&machine), 0);
 
-  const CpuExecutor executor{LaneOptions{}};
+  const CpuExecutor executor{WorkerOptions{}};
   EXPECT_EQ(executor.info().name, "cpu");
   EXPECT_EQ(executor.info().model, model);
   EXPECT_EQ(executor.info().memory_bytes,
@@ -33,7 +33,7 @@ TEST(CpuExecutorTest, NamesItsProcessorAndItsMemory) {
 }
 
 TEST(CpuExecutorTest, TensorsTakeOfTheBudgetAndGiveItBack) {
-  CpuExecutor executor{LaneOptions{}};
+  CpuExecutor executor{WorkerOptions{}};
   const std::int64_t before = testing::UsedHostBytes();
   const testing::LeftInBudget left(3 << 20);
   {

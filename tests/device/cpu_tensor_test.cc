@@ -10,29 +10,29 @@ namespace {
 
 class CpuTensorTest : public ::testing::Test {
  protected:
-  static constexpr LaneOptions kOptions{
-      .slab_bytes = 64 << 10, .slabs_per_lane = 2, .scratch_bytes = 192 << 20};
+  static constexpr WorkerOptions kOptions{
+      .slab_bytes = 64 << 10, .slabs_per_worker = 2, .scratch_bytes = 192 << 20};
   Devices devices_ = *OpenDevices(Backend::kCpu, kOptions);
   Executor& executor_ = *devices_.executors[0];
-  std::unique_ptr<Lane> lane_ = *executor_.MakeLane();
+  std::unique_ptr<Worker> worker_ = *executor_.MakeWorker();
 };
 
 TEST_F(CpuTensorTest, ReducesTensorsWhereTheyLie) {
-  testing::ReducesTensorsWhereTheyLie(executor_, *lane_, 20);
+  testing::ReducesTensorsWhereTheyLie(executor_, *worker_, 20);
 }
 TEST_F(CpuTensorTest, ReducesATensorLargerThanAPiece) {
-  testing::ReducesATensorLargerThanAPiece(executor_, *lane_);
+  testing::ReducesATensorLargerThanAPiece(executor_, *worker_);
 }
-TEST_F(CpuTensorTest, RefusedReductionsLeaveTheTensorAndTheLane) {
-  testing::RefusedReductionsLeaveTheTensorAndTheLane(executor_, *lane_);
+TEST_F(CpuTensorTest, RefusedReductionsLeaveTheTensorAndTheWorker) {
+  testing::RefusedReductionsLeaveTheTensorAndTheWorker(executor_, *worker_);
 }
 TEST_F(CpuTensorTest, AnAbandonedWriteLeavesTheRest) {
-  testing::AnAbandonedWriteLeavesTheRest(executor_, *lane_);
+  testing::AnAbandonedWriteLeavesTheRest(executor_, *worker_);
 }
-TEST_F(CpuTensorTest, LanesShareATensor) {
-  std::vector<std::unique_ptr<Lane>> lanes;
-  for (int i = 0; i < 3; ++i) lanes.push_back(*executor_.MakeLane());
-  testing::LanesShareATensor(executor_, lanes);
+TEST_F(CpuTensorTest, WorkersShareATensor) {
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (int i = 0; i < 3; ++i) workers.push_back(*executor_.MakeWorker());
+  testing::WorkersShareATensor(executor_, workers);
 }
 
 TEST_F(CpuTensorTest, MemoryThatTheSystemDoesNotHaveIsRefused) {

@@ -1,6 +1,6 @@
-// What every Lane answers where there is nothing to compute from, or the answer has no place: the
+// What every Worker answers where there is nothing to compute from, or the answer has no place: the
 // contract's words on NaN, correction and overflow (reduction.proto). Shared by the CPU tests and
-// the GPU tests; those on empty tensors and sums are in lane_cases.h.
+// the GPU tests; those on empty tensors and sums are in worker_cases.h.
 #ifndef WARPFOLD_TESTS_DEVICE_EDGE_CASES_H_
 #define WARPFOLD_TESTS_DEVICE_EDGE_CASES_H_
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "tests/device/lane_cases.h"
+#include "tests/device/worker_cases.h"
 
 namespace warpfold::testing {
 
@@ -32,11 +32,11 @@ inline std::vector<ShapeAndAxes> ShapesOfEachKind() {
 
 // `expected[i]` is the answer of `spec.ops[i]` for every output.
 template <typename T>
-void ExpectEverywhere(Lane& lane, const ReduceSpec& spec, const std::vector<T>& data,
+void ExpectEverywhere(Worker& worker, const ReduceSpec& spec, const std::vector<T>& data,
                       const std::vector<std::string>& expected) {
   std::mt19937_64 random(61);
   const Plan plan = *MakePlan(spec);
-  const absl::StatusOr<Outcome> outcome = Feed(lane, plan, data.data(), random);
+  const absl::StatusOr<Outcome> outcome = Feed(worker, plan, data.data(), random);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   for (std::size_t i = 0; i < spec.ops.size(); ++i) {
     std::string everywhere;
@@ -47,7 +47,7 @@ void ExpectEverywhere(Lane& lane, const ReduceSpec& spec, const std::vector<T>& 
 }
 
 template <typename T>
-void ExpectAllNanOmitted(Lane& lane, ReduceSpec spec, double correction) {
+void ExpectAllNanOmitted(Worker& worker, ReduceSpec spec, double correction) {
   using Result = FloatOf<T>;
   const std::string zero = BytesOf<Result>(0.0), nan = BytesOf<Result>(std::nan(""));
   const std::string nothing = BytesOf<T>(std::nan(""));
@@ -61,12 +61,12 @@ void ExpectAllNanOmitted(Lane& lane, ReduceSpec spec, double correction) {
               Op::kAll, Op::kCountNonzero, Op::kNanCount, Op::kInfCount};
   const std::vector<T> data(static_cast<std::size_t>(plan.element_count),
                             ElementOf<T>(std::nan("")));
-  ExpectEverywhere(lane, spec, data,
+  ExpectEverywhere(worker, spec, data,
                    {zero, zero, zero, BytesOf<Result>(1.0), nan, nan, nan, nothing, nothing,
                     nowhere, nowhere, BytesOf<Bool>(0), BytesOf<Bool>(1), none, all, none});
 }
 
-inline void AnswersWhereAllElementsAreNan(Lane& lane) {
+inline void AnswersWhereAllElementsAreNan(Worker& worker) {
   for (const auto& [shape, axes] : ShapesOfEachKind()) {
     ReduceSpec spec{.shape = shape, .ops = {Op::kSum}, .axes = axes};
     for (const DType dtype : kFloatDTypes) {
@@ -76,7 +76,7 @@ inline void AnswersWhereAllElementsAreNan(Lane& lane) {
         if constexpr (kIsFloat<T>) {
           // One below 0 leaves a divisor, and still no variance.
           for (const double correction : {0.0, 1.0, -1.0}) {
-            ExpectAllNanOmitted<T>(lane, spec, correction);
+            ExpectAllNanOmitted<T>(worker, spec, correction);
           }
         }
       });
@@ -86,7 +86,7 @@ inline void AnswersWhereAllElementsAreNan(Lane& lane) {
 }
 
 // Many NaN in a row say nothing of the numbers beside them.
-inline void FindsExtremaBesideTilesOfNan(Lane& lane) {
+inline void FindsExtremaBesideTilesOfNan(Worker& worker) {
   std::mt19937_64 random(62);
   for (const DType dtype : kFloatDTypes) {
     VisitDType(dtype, [&](auto tag) {
@@ -101,7 +101,7 @@ inline void FindsExtremaBesideTilesOfNan(Lane& lane) {
                                 .nan_policy = NanPolicy::kOmit};
           const Plan plan = *MakePlan(spec);
           const std::vector<T> data = RowsWithTilesOfNan<T>(rows, row_elements, random);
-          const absl::StatusOr<Outcome> outcome = Feed(lane, plan, data.data(), random);
+          const absl::StatusOr<Outcome> outcome = Feed(worker, plan, data.data(), random);
           ASSERT_TRUE(outcome.ok()) << outcome.status();
           EXPECT_EQ(outcome->results, ExpectedResults<T>(spec, data)) << Case{spec}.ToString();
         }
@@ -111,7 +111,7 @@ inline void FindsExtremaBesideTilesOfNan(Lane& lane) {
 }
 
 // A sum's infinity is that of the elements, whatever the sum of the others is.
-inline void SumsRowsWithInfinities(Lane& lane) {
+inline void SumsRowsWithInfinities(Worker& worker) {
   std::mt19937_64 random(63);
   for (const DType dtype : kFloatDTypes) {
     VisitDType(dtype, [&](auto tag) {
@@ -125,7 +125,7 @@ inline void SumsRowsWithInfinities(Lane& lane) {
                                   .ops = {Op::kSum, Op::kMean, Op::kMaxAbs},
                                   .axes = {axis}};
             const Plan plan = *MakePlan(spec);
-            const absl::StatusOr<Outcome> outcome = Feed(lane, plan, data.data(), random);
+            const absl::StatusOr<Outcome> outcome = Feed(worker, plan, data.data(), random);
             ASSERT_TRUE(outcome.ok()) << outcome.status();
             EXPECT_EQ(outcome->results, ExpectedResults<T>(spec, data)) << Case{spec}.ToString();
           }
@@ -138,7 +138,7 @@ inline void SumsRowsWithInfinities(Lane& lane) {
 // VAR and STD of elements that differ, and of elements that do not, by a correction that leaves no
 // divisor: infinity, 0 / 0, and without NaN always NaN.
 template <typename T>
-void ExpectNoDivisor(Lane& lane, ReduceSpec spec) {
+void ExpectNoDivisor(Worker& worker, ReduceSpec spec) {
   const Plan plan = *MakePlan(spec);
   spec.ops = {Op::kVar, Op::kStd};
   std::vector<T> same(static_cast<std::size_t>(plan.element_count), ElementOf<T>(3));
@@ -152,25 +152,25 @@ void ExpectNoDivisor(Lane& lane, ReduceSpec spec) {
   for (const double more : {0.0, 0.5, 5.0, 0x1p62, 1e300}) {
     spec.correction = static_cast<double>(plan.reduced_count) + more;
     spec.nan_policy = NanPolicy::kPropagate;
-    ExpectEverywhere(lane, spec, same, {nan, nan});
-    if (plan.reduced_count > 1) ExpectEverywhere(lane, spec, rising, {infinity, infinity});
+    ExpectEverywhere(worker, spec, same, {nan, nan});
+    if (plan.reduced_count > 1) ExpectEverywhere(worker, spec, rising, {infinity, infinity});
     spec.nan_policy = NanPolicy::kOmit;
     const bool omits = kIsFloat<T>;  // integers have no NaN: both policies are the same
-    ExpectEverywhere(lane, spec, same, {nan, nan});
+    ExpectEverywhere(worker, spec, same, {nan, nan});
     if (plan.reduced_count > 1) {
-      ExpectEverywhere(lane, spec, rising, {omits ? nan : infinity, omits ? nan : infinity});
+      ExpectEverywhere(worker, spec, rising, {omits ? nan : infinity, omits ? nan : infinity});
     }
   }
 }
 
-inline void AnswersWhereTheCorrectionLeavesNoDivisor(Lane& lane) {
+inline void AnswersWhereTheCorrectionLeavesNoDivisor(Worker& worker) {
   for (const DType dtype : {DType::kI8, DType::kI32, DType::kU64, DType::kF16, DType::kF64}) {
     VisitDType(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       // Of odd length along the axis, so that rows begin with either element; rows, columns, all.
       for (const ShapeAndAxes& of : std::vector<ShapeAndAxes>{
                {{}, {}}, {{1001}, {}}, {{70001}, {}}, {{4, 333}, {1}}, {{333, 5}, {0}}}) {
-        ExpectNoDivisor<T>(lane,
+        ExpectNoDivisor<T>(worker,
                            {.dtype = dtype, .shape = of.shape, .ops = {Op::kVar}, .axes = of.axes});
       }
     });
@@ -180,7 +180,7 @@ inline void AnswersWhereTheCorrectionLeavesNoDivisor(Lane& lane) {
 
 // A product and a sum past 64 bits, in rows, in columns and alone, are refused with the lowest
 // output named; float sums become infinite.
-inline void RefusesIntegersThatDoNotFitAndOverflowsFloats(Lane& lane) {
+inline void RefusesIntegersThatDoNotFitAndOverflowsFloats(Worker& worker) {
   std::mt19937_64 random(62);
   for (const auto& [shape, axes] : ShapesOfEachKind()) {
     ReduceSpec spec{.dtype = DType::kU64, .shape = shape, .ops = {Op::kSum}, .axes = axes};
@@ -188,12 +188,12 @@ inline void RefusesIntegersThatDoNotFitAndOverflowsFloats(Lane& lane) {
     if (sum.reduced_count == 1) continue;
     const std::vector<std::uint64_t> largest(static_cast<std::size_t>(sum.element_count),
                                              std::numeric_limits<std::uint64_t>::max());
-    const absl::Status refused = Feed(lane, sum, largest.data(), random).status();
+    const absl::Status refused = Feed(worker, sum, largest.data(), random).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kOutOfRange) << Case{spec}.ToString();
     EXPECT_TRUE(absl::StartsWith(refused.message(), "ops: the sum of output element 0 is "))
         << refused.message();
     spec.ops = {Op::kProd};
-    EXPECT_EQ(Feed(lane, *MakePlan(spec), largest.data(), random).status().message(),
+    EXPECT_EQ(Feed(worker, *MakePlan(spec), largest.data(), random).status().message(),
               "ops: the product of output element 0 does not fit in u64")
         << Case{spec}.ToString();
 
@@ -201,7 +201,7 @@ inline void RefusesIntegersThatDoNotFitAndOverflowsFloats(Lane& lane) {
     spec.ops = {Op::kSum, Op::kL1Norm, Op::kL2Norm, Op::kMean};
     const std::vector<float> low(largest.size(), std::numeric_limits<float>::lowest());
     const std::string infinity = BytesOf<float>(HUGE_VAL);
-    ExpectEverywhere(lane, spec, low,
+    ExpectEverywhere(worker, spec, low,
                      {BytesOf<float>(-HUGE_VAL), infinity, infinity,
                       BytesOf<float>(static_cast<double>(std::numeric_limits<float>::lowest()))});
   }

@@ -1,4 +1,4 @@
-// What a lane leaves of parts: values that, merged in any order, are the
+// What a worker leaves of parts: values that, merged in any order, are the
 // whole's answer, and the same bytes for the same elements however they were cut.
 #ifndef WARPFOLD_TESTS_DEVICE_EXACT_PART_CASES_H_
 #define WARPFOLD_TESTS_DEVICE_EXACT_PART_CASES_H_
@@ -20,7 +20,7 @@
 namespace warpfold::testing {
 
 // The parts' values, each reduced from the client or where it lies.
-inline std::vector<HeldValues> ReduceParts(Executor& executor, Lane& lane, const Plan& whole,
+inline std::vector<HeldValues> ReduceParts(Executor& executor, Worker& worker, const Plan& whole,
                                            const std::string& data, const std::vector<Box>& boxes,
                                            std::mt19937_64& random) {
   std::vector<HeldValues> held;
@@ -29,12 +29,12 @@ inline std::vector<HeldValues> ReduceParts(Executor& executor, Lane& lane, const
     const Plan plan = StatesPlan(whole, box);
     absl::StatusOr<Outcome> outcome;
     if (random() % 2 == 0) {
-      outcome = Feed(lane, plan, bytes.data(), random);
+      outcome = Feed(worker, plan, bytes.data(), random);
     } else {
       const auto memory = Upload(
-          executor, lane,
+          executor, worker,
           absl::MakeSpan(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()), random);
-      outcome = lane.Reduce(plan, memory != nullptr ? memory->data() : nullptr);
+      outcome = worker.Reduce(plan, memory != nullptr ? memory->data() : nullptr);
     }
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     if (!outcome.ok()) return {};
@@ -50,7 +50,7 @@ inline absl::StatusOr<Outcome> AsOutcome(absl::StatusOr<std::vector<std::string>
 
 // Parts of tensors of up to `elements` elements, whose values together are those of the whole by
 // `other`.
-inline void PartsJoinToTheWhole(Executor& executor, Lane& lane, Lane& other, DType dtype,
+inline void PartsJoinToTheWhole(Executor& executor, Worker& worker, Worker& other, DType dtype,
                                 int rounds, std::int64_t elements) {
   constexpr std::uint64_t kSeed = 20261129;
   std::cout << "seed " << kSeed << '\n';
@@ -65,7 +65,7 @@ inline void PartsJoinToTheWhole(Executor& executor, Lane& lane, Lane& other, DTy
     const Results expected = Reduce(whole, data.data(), cpu::Serial);
 
     std::vector<HeldValues> held =
-        ReduceParts(executor, lane, whole, data, RandomCuts(whole, random).boxes, random);
+        ReduceParts(executor, worker, whole, data, RandomCuts(whole, random).boxes, random);
     std::shuffle(held.begin(), held.end(), random);
     refusals +=
         ExpectOutcome(spec, AsOutcome(MergeToResults(whole, Views(held))), expected) ? 1 : 0;
@@ -87,7 +87,7 @@ inline void PartsJoinToTheWhole(Executor& executor, Lane& lane, Lane& other, DTy
 }
 
 // Of parts without elements, beside others and alone.
-inline void PartsMayBeEmpty(Lane& lane) {
+inline void PartsMayBeEmpty(Worker& worker) {
   std::mt19937_64 random(1);
   const ReduceSpec spec{
       .dtype = DType::kF32, .shape = {3, 2}, .ops = {Op::kSum, Op::kMax, Op::kProd}, .axes = {0}};
@@ -95,8 +95,9 @@ inline void PartsMayBeEmpty(Lane& lane) {
   const float elements[] = {1, 2, 3, 4, 5, 6};
   const auto values_of = [&](std::int64_t begin, std::int64_t end) {
     const Box box = RangeOf(whole, 0, begin, end);
-    const absl::StatusOr<Outcome> outcome = Feed(
-        lane, StatesPlan(whole, box), reinterpret_cast<const char*>(elements + 2 * begin), random);
+    const absl::StatusOr<Outcome> outcome =
+        Feed(worker, StatesPlan(whole, box), reinterpret_cast<const char*>(elements + 2 * begin),
+             random);
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     return HeldValues{box, outcome->results};
   };

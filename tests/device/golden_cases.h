@@ -1,4 +1,4 @@
-// What every Lane must do, on any backend: answer what no rounding is part of as all versions do.
+// What every Worker must do, on any backend: answer what no rounding is part of as all versions do.
 // Shared by the CPU tests and the GPU tests.
 #ifndef WARPFOLD_TESTS_DEVICE_GOLDEN_CASES_H_
 #define WARPFOLD_TESTS_DEVICE_GOLDEN_CASES_H_
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "tests/device/lane_cases.h"
+#include "tests/device/worker_cases.h"
 #include "tests/golden/goldens.h"
 #include "tests/kernels/effort.h"
 
@@ -26,11 +26,11 @@ inline std::string RefusedAnswer(const absl::Status& status) {
   return "!" + found[1].str() + (found[2].matched ? ":" + found[2].str() : "");
 }
 
-inline void AnswersAsEver(Lane& lane) {
+inline void AnswersAsEver(Worker& worker) {
   std::mt19937_64 random(63);
   for (const DType dtype : DTypesToTest()) {
     ExpectGoldens(dtype, [&](const Plan& plan, const std::vector<char>& elements) {
-      const absl::StatusOr<Outcome> outcome = Feed(lane, plan, elements.data(), random);
+      const absl::StatusOr<Outcome> outcome = Feed(worker, plan, elements.data(), random);
       if (outcome.ok()) return AnswersOf(plan, outcome->results);
       return GoldenAnswers{RefusedAnswer(outcome.status())};
     });

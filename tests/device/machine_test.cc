@@ -126,7 +126,7 @@ TEST_F(MachineTest, TellsAnEmptyListOfVisibleDevicesFromNone) {
 // What opens GPUs here: a CPU in their place, and for `failing` what the runtime would say.
 OpenGpu OpenAllBut(std::map<int, absl::Status> failing) {
   return [failing = std::move(failing)](
-             int index, const LaneOptions& options) -> absl::StatusOr<std::unique_ptr<Executor>> {
+             int index, const WorkerOptions& options) -> absl::StatusOr<std::unique_ptr<Executor>> {
     if (const auto found = failing.find(index); found != failing.end()) return found->second;
     return std::make_unique<CpuExecutor>(options);
   };

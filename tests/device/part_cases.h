@@ -1,4 +1,4 @@
-// What every Lane must do with the parts of a tensor: values that, merged, are the bits of the
+// What every Worker must do with the parts of a tensor: values that, merged, are the bits of the
 // whole's answer. Shared by the CPU tests and the GPU tests.
 #ifndef WARPFOLD_TESTS_DEVICE_PART_CASES_H_
 #define WARPFOLD_TESTS_DEVICE_PART_CASES_H_
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "kernels/part.h"
-#include "server/core/scheduling/lane_run.h"
+#include "server/core/scheduling/worker_run.h"
 #include "server/device/reduce/merge.h"
-#include "tests/device/lane_cases.h"
+#include "tests/device/worker_cases.h"
 #include "tests/server/owned_task.h"
 
 namespace warpfold::testing {
@@ -50,9 +50,10 @@ class MemoryTask : public OwnedTask, protected PayloadSource {
   std::size_t at_ = 0;
 };
 
-// The reduction of `task` on `lane`, as a lane's thread runs it.
-inline absl::StatusOr<std::vector<std::string>> RunTask(Lane& lane, MemoryTask task) {
-  absl::StatusOr<Outcome> outcome = RunOnLane(lane, task, std::chrono::steady_clock::now()).outcome;
+// The reduction of `task` on `worker`, as a worker's thread runs it.
+inline absl::StatusOr<std::vector<std::string>> RunTask(Worker& worker, MemoryTask task) {
+  absl::StatusOr<Outcome> outcome =
+      RunOnWorker(worker, task, std::chrono::steady_clock::now()).outcome;
   if (!outcome.ok()) return outcome.status();
   return std::move(outcome->results);
 }
@@ -163,21 +164,21 @@ inline HeldValues MergedThroughATree(const Plan& whole, const Cuts& cuts,
 }
 
 template <typename T>
-void ExpectPartsMergeToTheWhole(Lane& lane, const Case& c, std::mt19937_64& random) {
+void ExpectPartsMergeToTheWhole(Worker& worker, const Case& c, std::mt19937_64& random) {
   const Plan whole = *MakePlan(c.spec);
   std::vector<T> elements =
       RandomElements<T>(static_cast<std::size_t>(whole.element_count), random);
   if (c.spec.nan_policy == NanPolicy::kOmit || random() % 8 == 0) StrewNan(elements, random);
   const std::string data(reinterpret_cast<const char*>(elements.data()),
                          elements.size() * sizeof(T));
-  const auto expected = RunTask(lane, MemoryTask(whole, data));
+  const auto expected = RunTask(worker, MemoryTask(whole, data));
 
   const Cuts cuts = RandomCuts(whole, random);
   std::vector<HeldValues> held;
   for (const Box& box : cuts.boxes) {
     const Part part = PartOf(c.spec, whole, box);
     absl::StatusOr<std::vector<std::string>> values =
-        RunTask(lane, MemoryTask(PlanOf(part), BytesOfBox(whole, data, box)));
+        RunTask(worker, MemoryTask(PlanOf(part), BytesOfBox(whole, data, box)));
     ASSERT_TRUE(values.ok()) << values.status() << c.ToString();
     held.push_back({box, *std::move(values)});
   }
@@ -185,7 +186,7 @@ void ExpectPartsMergeToTheWhole(Lane& lane, const Case& c, std::mt19937_64& rand
   const HeldValues one = MergedThroughATree(whole, cuts, held);
   const auto in_steps = MergeToResults(whole, Views({one}));
   const Part all = PartOf(c.spec, whole, BoxOf(whole));
-  const auto unsplit = RunTask(lane, MemoryTask(PlanOf(all), data));
+  const auto unsplit = RunTask(worker, MemoryTask(PlanOf(all), data));
 
   ASSERT_EQ(at_once.status(), expected.status()) << c.ToString();
   ASSERT_EQ(in_steps.status(), expected.status()) << c.ToString();
@@ -249,15 +250,15 @@ void VisitPartCases(int random_cases, std::mt19937_64& random, const Visit& visi
   }
 }
 
-inline void PartsMergeToTheWhole(Lane& lane, int random_cases) {
+inline void PartsMergeToTheWhole(Worker& worker, int random_cases) {
   std::mt19937_64 random(7);
   VisitPartCases(random_cases, random, [&](auto tag, const Case& c) {
-    ExpectPartsMergeToTheWhole<typename decltype(tag)::type>(lane, c, random);
+    ExpectPartsMergeToTheWhole<typename decltype(tag)::type>(worker, c, random);
   });
 }
 
-// The bytes of a part's values do not depend on the lane.
-inline void LeavesTheSameValues(Lane& lane, Lane& other, int random_cases) {
+// The bytes of a part's values do not depend on the worker.
+inline void LeavesTheSameValues(Worker& worker, Worker& other, int random_cases) {
   std::mt19937_64 random(9);
   VisitPartCases(random_cases, random, [&](auto tag, const Case& c) {
     using T = typename decltype(tag)::type;
@@ -270,7 +271,7 @@ inline void LeavesTheSameValues(Lane& lane, Lane& other, int random_cases) {
     for (const Box& box : RandomCuts(whole, random).boxes) {
       const Part part = PartOf(c.spec, whole, box);
       const std::string bytes = BytesOfBox(whole, data, box);
-      const auto values = RunTask(lane, MemoryTask(PlanOf(part), bytes));
+      const auto values = RunTask(worker, MemoryTask(PlanOf(part), bytes));
       const auto expected = RunTask(other, MemoryTask(PlanOf(part), bytes));
       ASSERT_TRUE(values.ok()) << values.status() << c.ToString();
       ASSERT_TRUE(expected.ok()) << expected.status() << c.ToString();
@@ -281,14 +282,14 @@ inline void LeavesTheSameValues(Lane& lane, Lane& other, int random_cases) {
 }
 
 // More small planes than are gathered at a time.
-inline void PartsOfManyPlanesMergeToTheWhole(Lane& lane) {
+inline void PartsOfManyPlanesMergeToTheWhole(Worker& worker) {
   std::mt19937_64 random(8);
   Case c;
   c.spec = {.dtype = DType::kF32,
             .shape = {40000, 40, 2},
             .ops = {Op::kVar, Op::kArgMin, Op::kSum},
             .axes = {1}};
-  for (int i = 0; i < 3; ++i) ExpectPartsMergeToTheWhole<float>(lane, c, random);
+  for (int i = 0; i < 3; ++i) ExpectPartsMergeToTheWhole<float>(worker, c, random);
 }
 
 }  // namespace warpfold::testing

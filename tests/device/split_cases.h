@@ -106,7 +106,7 @@ class ResidentTask final : public OwnedTask, private PayloadSource {
 class SplitDevices {
  public:
   explicit SplitDevices(const std::vector<std::unique_ptr<Executor>>& executors,
-                        SchedulerOptions options = {.lanes = 2})
+                        SchedulerOptions options = {.workers = 2})
       : table(executors, {.split_bytes_min = 1}) {
     options.on_lost = [this](const DeviceInfo& device, const absl::Status&) {
       table.DropDevice(device);
@@ -170,7 +170,7 @@ class SplitDevices {
 inline void SplitTensorsReduceToTheBitsOfOneDevice(
     const std::vector<std::unique_ptr<Executor>>& executors, int rounds) {
   SplitDevices devices(executors);
-  const std::unique_ptr<Lane> lane = *executors[0]->MakeLane();
+  const std::unique_ptr<Worker> worker = *executors[0]->MakeWorker();
   std::mt19937_64 random(51);
   const auto between = [&random](std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
@@ -185,7 +185,7 @@ inline void SplitTensorsReduceToTheBitsOfOneDevice(
                                       elements.size() * sizeof(T));
     const std::string id = devices.Put(dtype, shape, bytes, random);
     EXPECT_GT(devices.ShardCount(id), 1U);
-    const auto whole = Upload(*executors[0], *lane, bytes, random);
+    const auto whole = Upload(*executors[0], *worker, bytes, random);
     int compared = 0;
     for (unsigned axes = 0; axes < 1U << shape.size(); ++axes) {
       Case c = RandomCase(dtype, 2, random);
@@ -195,7 +195,7 @@ inline void SplitTensorsReduceToTheBitsOfOneDevice(
         if ((axes >> d & 1) != 0) c.spec.axes.push_back(static_cast<std::int64_t>(d));
       }
       const Plan plan = *MakePlan(c.spec);
-      const absl::StatusOr<Outcome> expected = lane->Reduce(plan, whole->data());
+      const absl::StatusOr<Outcome> expected = worker->Reduce(plan, whole->data());
       const absl::StatusOr<Outcome> outcome = devices.Reduce(id, plan);
       ASSERT_EQ(outcome.status(), expected.status()) << c.ToString();
       if (expected.ok()) {
@@ -225,7 +225,7 @@ inline void SplitSumsThatDoNotFitAreNamedAsOnOneDevice(
     const std::vector<std::unique_ptr<Executor>>& executors) {
   constexpr std::int64_t kRows = 96, kRowElements = 512;
   SplitDevices devices(executors);
-  const std::unique_ptr<Lane> lane = *executors[0]->MakeLane();
+  const std::unique_ptr<Worker> worker = *executors[0]->MakeWorker();
   std::mt19937_64 random(52);
   const Plan plan = *MakePlan(
       {.dtype = DType::kI64, .shape = {kRows, kRowElements}, .ops = {Op::kSum}, .axes = {1}});
@@ -242,8 +242,8 @@ inline void SplitSumsThatDoNotFitAreNamedAsOnOneDevice(
                                       elements.size() * sizeof(elements[0]));
     const std::string id = devices.Put(DType::kI64, {kRows, kRowElements}, bytes, random);
     EXPECT_GT(devices.ShardCount(id), 1U);
-    const auto whole = Upload(*executors[0], *lane, bytes, random);
-    const absl::Status expected = lane->Reduce(plan, whole->data()).status();
+    const auto whole = Upload(*executors[0], *worker, bytes, random);
+    const absl::Status expected = worker->Reduce(plan, whole->data()).status();
     ASSERT_EQ(expected.code(), absl::StatusCode::kOutOfRange);
     for (int round = 0; round < 20; ++round) {
       ASSERT_EQ(devices.Reduce(id, plan).status(), expected);

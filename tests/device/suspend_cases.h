@@ -1,5 +1,5 @@
-// What every device must do with tasks that leave a lane for a while: the bits of those that stay,
-// whatever the lanes did meanwhile. Shared by the CPU tests and the GPU tests.
+// What every device must do with tasks that leave a worker for a while: the bits of those that
+// stay, whatever the workers did meanwhile. Shared by the CPU tests and the GPU tests.
 #ifndef WARPFOLD_TESTS_DEVICE_SUSPEND_CASES_H_
 #define WARPFOLD_TESTS_DEVICE_SUSPEND_CASES_H_
 
@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "server/device/executor.h"
-#include "tests/device/lane_cases.h"
+#include "tests/device/worker_cases.h"
 
 namespace warpfold::testing {
 
-// A reduction, or a write, that lanes do in turns.
+// A reduction, or a write, that workers do in turns.
 class TaskInTurns {
  public:
   TaskInTurns(Plan plan, std::string bytes, std::byte* to = nullptr)
@@ -33,43 +33,44 @@ class TaskInTurns {
   const Plan& plan() const { return plan_; }
   const std::string& bytes() const { return bytes_; }
 
-  // Up to `pieces` more on the idle `lane`, which it leaves idle.
-  void Turn(Lane& lane, int pieces) {
-    absl::Status status = suspended_ != nullptr ? lane.Resume(std::move(suspended_)) : Begin(lane);
-    for (; status.ok() && pieces > 0 && sent_ < bytes_.size(); --pieces) status = Send(lane);
+  // Up to `pieces` more on the idle `worker`, which it leaves idle.
+  void Turn(Worker& worker, int pieces) {
+    absl::Status status =
+        suspended_ != nullptr ? worker.Resume(std::move(suspended_)) : Begin(worker);
+    for (; status.ok() && pieces > 0 && sent_ < bytes_.size(); --pieces) status = Send(worker);
     if (status.ok() && sent_ < bytes_.size()) {
-      absl::StatusOr<std::unique_ptr<Suspended>> suspended = lane.Suspend();
+      absl::StatusOr<std::unique_ptr<Suspended>> suspended = worker.Suspend();
       if (suspended.ok()) {
         suspended_ = *std::move(suspended);
         return;
       }
       status = suspended.status();
     } else if (status.ok()) {
-      outcome_ = Finish(lane);
+      outcome_ = Finish(worker);
       is_done_ = true;
       return;
     } else {
-      lane.Abandon();
+      worker.Abandon();
     }
     outcome_ = status;
     is_done_ = true;
   }
 
  private:
-  absl::Status Begin(Lane& lane) const {
-    return to_ == nullptr ? lane.Begin(plan_) : lane.BeginWrite(to_, bytes_.size());
+  absl::Status Begin(Worker& worker) const {
+    return to_ == nullptr ? worker.Begin(plan_) : worker.BeginWrite(to_, bytes_.size());
   }
-  absl::Status Send(Lane& lane) {
-    absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
+  absl::Status Send(Worker& worker) {
+    absl::StatusOr<absl::Span<std::byte>> buffer = worker.Buffer();
     if (!buffer.ok()) return buffer.status();
     const std::size_t size = std::min(buffer->size(), bytes_.size() - sent_);
     std::memcpy(buffer->data(), bytes_.data() + sent_, size);
     sent_ += size;
-    return lane.Commit(size);
+    return worker.Commit(size);
   }
-  absl::StatusOr<Outcome> Finish(Lane& lane) const {
-    if (to_ == nullptr) return lane.Finish();
-    if (absl::Status status = lane.FinishWrite(); !status.ok()) return status;
+  absl::StatusOr<Outcome> Finish(Worker& worker) const {
+    if (to_ == nullptr) return worker.Finish();
+    if (absl::Status status = worker.FinishWrite(); !status.ok()) return status;
     return Outcome{};
   }
 
@@ -82,12 +83,12 @@ class TaskInTurns {
   absl::StatusOr<Outcome> outcome_ = absl::UnknownError("not done");
 };
 
-inline void DoInTurns(const std::vector<Lane*>& lanes, std::deque<TaskInTurns>& tasks,
+inline void DoInTurns(const std::vector<Worker*>& workers, std::deque<TaskInTurns>& tasks,
                       std::mt19937_64& random) {
   for (std::size_t left = tasks.size(); left > 0;) {
     TaskInTurns& task = tasks[random() % tasks.size()];
     if (task.is_done()) continue;
-    task.Turn(*lanes[random() % lanes.size()], static_cast<int>(random() % 4));
+    task.Turn(*workers[random() % workers.size()], static_cast<int>(random() % 4));
     if (task.is_done()) --left;
   }
 }
@@ -104,7 +105,7 @@ inline std::string RandomBytes(DType dtype, std::int64_t count, std::mt19937_64&
 
 // Every kind of piece, with 64 KiB slabs; results in the device's memory and in the host's; sums
 // that do not fit beside others.
-inline void GoesOnWithWhatWasSuspended(const std::vector<Lane*>& lanes) {
+inline void GoesOnWithWhatWasSuspended(const std::vector<Worker*>& workers) {
   std::mt19937_64 random(29);
   const std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> shapes = {
       {{100, 1000}, {1}},        {{3, 100000}, {1}}, {{100000, 3}, {0}},
@@ -120,10 +121,10 @@ inline void GoesOnWithWhatWasSuspended(const std::vector<Lane*>& lanes) {
         const Plan plan = *MakePlan({.dtype = dtype, .shape = shape, .ops = ops, .axes = axes});
         tasks.emplace_back(plan, RandomBytes(dtype, plan.element_count, random));
         expected.push_back(
-            Feed(*lanes.front(), tasks.back().plan(), tasks.back().bytes().data(), random));
+            Feed(*workers.front(), tasks.back().plan(), tasks.back().bytes().data(), random));
       }
     }
-    DoInTurns(lanes, tasks, random);
+    DoInTurns(workers, tasks, random);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       ASSERT_EQ(tasks[i].outcome().status(), expected[i].status()) << Name(dtype) << " " << i;
       if (expected[i].ok()) {
@@ -134,7 +135,7 @@ inline void GoesOnWithWhatWasSuspended(const std::vector<Lane*>& lanes) {
 }
 
 // What does not fit is known when its row is whole, which may be long before the end.
-inline void KeepsASuspendedOverflowToItself(const std::vector<Lane*>& lanes) {
+inline void KeepsASuspendedOverflowToItself(const std::vector<Worker*>& workers) {
   std::mt19937_64 random(30);
   const Plan plan =
       *MakePlan({.dtype = DType::kI64, .shape = {64, 20000}, .ops = {Op::kSum}, .axes = {1}});
@@ -150,14 +151,14 @@ inline void KeepsASuspendedOverflowToItself(const std::vector<Lane*>& lanes) {
     tasks.emplace_back(plan, all(std::numeric_limits<std::int64_t>::max()));
     tasks.emplace_back(plan, all(1));
   }
-  DoInTurns(lanes, tasks, random);
+  DoInTurns(workers, tasks, random);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     EXPECT_EQ(tasks[i].outcome().status().code(),
               i % 2 == 0 ? absl::StatusCode::kOutOfRange : absl::StatusCode::kOk);
   }
 }
 
-inline void GoesOnWithASuspendedWrite(Executor& executor, const std::vector<Lane*>& lanes) {
+inline void GoesOnWithASuspendedWrite(Executor& executor, const std::vector<Worker*>& workers) {
   std::mt19937_64 random(31);
   const Plan plan = *MakePlan({.dtype = DType::kI32, .shape = {1'000'000}, .ops = {Op::kSum}});
   std::vector<std::unique_ptr<TensorMemory>> tensors;
@@ -169,27 +170,27 @@ inline void GoesOnWithASuspendedWrite(Executor& executor, const std::vector<Lane
     tasks.emplace_back(plan, RandomBytes(plan.dtype, plan.element_count, random),
                        tensors.back()->data());
   }
-  DoInTurns(lanes, tasks, random);
+  DoInTurns(workers, tasks, random);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     ASSERT_TRUE(tasks[i].outcome().ok()) << tasks[i].outcome().status();
-    const auto written = lanes.front()->Reduce(plan, tensors[i]->data());
-    const auto fed = Feed(*lanes.front(), plan, tasks[i].bytes().data(), random);
+    const auto written = workers.front()->Reduce(plan, tensors[i]->data());
+    const auto fed = Feed(*workers.front(), plan, tasks[i].bytes().data(), random);
     ASSERT_TRUE(written.ok() && fed.ok()) << written.status() << fed.status();
     EXPECT_EQ(written->results, fed->results);
   }
 }
 
-// Nobody goes on with it, and its lane serves the next.
-inline void DropsWhatStaysSuspended(Lane& lane) {
+// Nobody goes on with it, and its worker serves the next.
+inline void DropsWhatStaysSuspended(Worker& worker) {
   std::mt19937_64 random(32);
   const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {3'000'000}, .ops = {Op::kSum}});
   const std::string bytes = RandomBytes(plan.dtype, plan.element_count, random);
   for (const int pieces : {0, 2}) {
     TaskInTurns task(plan, bytes);
-    task.Turn(lane, pieces);
+    task.Turn(worker, pieces);
     EXPECT_FALSE(task.is_done());
   }
-  EXPECT_TRUE(Feed(lane, plan, bytes.data(), random).ok());
+  EXPECT_TRUE(Feed(worker, plan, bytes.data(), random).ok());
 }
 
 }  // namespace warpfold::testing

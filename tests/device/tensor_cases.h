@@ -15,30 +15,30 @@
 #include <vector>
 
 #include "server/device/executor.h"
-#include "tests/device/lane_cases.h"
+#include "tests/device/worker_cases.h"
 #include "tests/kernels/tensors.h"
 
 namespace warpfold::testing {
 
 // Writes `bytes` to `to` in commits of random sizes.
-inline absl::Status WriteRange(Lane& lane, std::byte* to, absl::Span<const std::byte> bytes,
+inline absl::Status WriteRange(Worker& worker, std::byte* to, absl::Span<const std::byte> bytes,
                                std::mt19937_64& random) {
-  absl::Status status = lane.BeginWrite(to, bytes.size());
+  absl::Status status = worker.BeginWrite(to, bytes.size());
   while (status.ok() && !bytes.empty()) {
-    absl::StatusOr<absl::Span<std::byte>> buffer = lane.Buffer();
+    absl::StatusOr<absl::Span<std::byte>> buffer = worker.Buffer();
     if (!buffer.ok()) return buffer.status();
     EXPECT_FALSE(buffer->empty());
     std::size_t count = std::min(buffer->size(), bytes.size());
     if (random() % 3 == 0) count = 1 + random() % count;
     std::memcpy(buffer->data(), bytes.data(), count);
     bytes.remove_prefix(count);
-    status = lane.Commit(count);
+    status = worker.Commit(count);
   }
-  return status.ok() ? lane.FinishWrite() : status;
+  return status.ok() ? worker.FinishWrite() : status;
 }
 
 // A tensor on the device, written in three ranges of random sizes, the last one first.
-inline std::unique_ptr<TensorMemory> Upload(Executor& executor, Lane& lane,
+inline std::unique_ptr<TensorMemory> Upload(Executor& executor, Worker& worker,
                                             absl::Span<const std::byte> bytes,
                                             std::mt19937_64& random) {
   if (bytes.empty()) return nullptr;
@@ -51,34 +51,34 @@ inline std::unique_ptr<TensorMemory> Upload(Executor& executor, Lane& lane,
     const std::size_t size = cuts[part + 1] - cuts[part];
     if (size == 0) continue;
     const absl::Status written =
-        WriteRange(lane, (*memory)->data() + cuts[part], bytes.subspan(cuts[part], size), random);
+        WriteRange(worker, (*memory)->data() + cuts[part], bytes.subspan(cuts[part], size), random);
     EXPECT_TRUE(written.ok()) << written;
   }
   return *std::move(memory);
 }
 
 template <typename T>
-void ExpectExactBitsWhereItLies(Executor& executor, Lane& lane, const Case& c,
+void ExpectExactBitsWhereItLies(Executor& executor, Worker& worker, const Case& c,
                                 std::mt19937_64& random) {
   const absl::StatusOr<Plan> plan = MakePlan(c.spec);
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::vector<T> data = RandomElements<T>(static_cast<std::size_t>(plan->element_count), random);
   if (c.spec.nan_policy == NanPolicy::kOmit) StrewNan(data, random);
   const std::unique_ptr<TensorMemory> memory = Upload(
-      executor, lane,
+      executor, worker,
       absl::MakeSpan(reinterpret_cast<const std::byte*>(data.data()), data.size() * sizeof(T)),
       random);
   const std::vector<std::string> expected = ExpectedResults<T>(c.spec, data);
   for (int repeat = 0; repeat < 2; ++repeat) {
     const absl::StatusOr<Outcome> outcome =
-        lane.Reduce(*plan, memory != nullptr ? memory->data() : nullptr);
+        worker.Reduce(*plan, memory != nullptr ? memory->data() : nullptr);
     ASSERT_TRUE(outcome.ok()) << outcome.status() << c.ToString();
     ASSERT_EQ(outcome->results, expected) << c.ToString();
   }
 }
 
 // Every dtype; whole planes, long rows, tall columns and wide ones, with folds further out.
-inline void ReducesTensorsWhereTheyLie(Executor& executor, Lane& lane, int random_cases) {
+inline void ReducesTensorsWhereTheyLie(Executor& executor, Worker& worker, int random_cases) {
   const std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> shapes = {
       {{100, 1000}, {1}},   {{3, 100000}, {1}},        {{100000, 3}, {0}}, {{37, 9001}, {0}},
       {{2, 17, 9001}, {1}}, {{3, 2, 9, 9001}, {0, 2}}, {{300000}, {}},
@@ -93,11 +93,11 @@ inline void ReducesTensorsWhereTheyLie(Executor& executor, Lane& lane, int rando
         c.spec.shape = shape;
         c.spec.axes = axes;
         c.spec.ops = {Op::kMean, Op::kMin, Op::kSum, Op::kMax, Op::kArgMax};
-        ExpectExactBitsWhereItLies<T>(executor, lane, c, random);
+        ExpectExactBitsWhereItLies<T>(executor, worker, c, random);
         if (::testing::Test::HasFatalFailure()) return;
       }
       for (int i = 0; i < Rounds(random_cases); ++i) {
-        ExpectExactBitsWhereItLies<T>(executor, lane, RandomCase(dtype, 200000, random), random);
+        ExpectExactBitsWhereItLies<T>(executor, worker, RandomCase(dtype, 200000, random), random);
         if (::testing::Test::HasFatalFailure()) return;
       }
     });
@@ -105,28 +105,28 @@ inline void ReducesTensorsWhereTheyLie(Executor& executor, Lane& lane, int rando
 }
 
 // More than the CPU folds at once.
-inline void ReducesATensorLargerThanAPiece(Executor& executor, Lane& lane) {
+inline void ReducesATensorLargerThanAPiece(Executor& executor, Worker& worker) {
   std::mt19937_64 random(44);
   Case c;
   c.spec = {.dtype = DType::kF64, .shape = {30, 300000}, .ops = {Op::kSum}};
   for (const std::int64_t axis : {0, 1}) {
     c.spec.axes = {axis};
-    ExpectExactBitsWhereItLies<double>(executor, lane, c, random);
+    ExpectExactBitsWhereItLies<double>(executor, worker, c, random);
   }
 }
 
-// REQUIRES: a lane with less than 32 MiB of scratch.
-inline void RefusedReductionsLeaveTheTensorAndTheLane(Executor& executor, Lane& lane) {
+// REQUIRES: a worker with less than 32 MiB of scratch.
+inline void RefusedReductionsLeaveTheTensorAndTheWorker(Executor& executor, Worker& worker) {
   std::mt19937_64 random(45);
   const std::int64_t big = std::numeric_limits<std::int64_t>::max();
   const std::int64_t elements[] = {big, big, 5, 6};
   const auto memory = Upload(
-      executor, lane, absl::MakeSpan(reinterpret_cast<const std::byte*>(elements), 32), random);
+      executor, worker, absl::MakeSpan(reinterpret_cast<const std::byte*>(elements), 32), random);
   ReduceSpec spec{.dtype = DType::kI64, .shape = {2, 2}, .ops = {Op::kSum}, .axes = {1}};
-  EXPECT_EQ(lane.Reduce(*MakePlan(spec), memory->data()).status().code(),
+  EXPECT_EQ(worker.Reduce(*MakePlan(spec), memory->data()).status().code(),
             absl::StatusCode::kOutOfRange);
   spec.ops = {Op::kMin};
-  const absl::StatusOr<Outcome> outcome = lane.Reduce(*MakePlan(spec), memory->data());
+  const absl::StatusOr<Outcome> outcome = worker.Reduce(*MakePlan(spec), memory->data());
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->results[0], BytesOf<std::int64_t>(big) + BytesOf<std::int64_t>(5));
 
@@ -134,34 +134,35 @@ inline void RefusedReductionsLeaveTheTensorAndTheLane(Executor& executor, Lane& 
   const Plan too_much = *MakePlan(
       {.dtype = DType::kF32, .shape = {2, 1 << 22, 2}, .ops = {Op::kSum}, .axes = {0, 2}});
   const auto large = *executor.AllocateTensor(static_cast<std::size_t>(too_much.input_bytes));
-  EXPECT_EQ(lane.Reduce(too_much, large->data()).status().code(),
+  EXPECT_EQ(worker.Reduce(too_much, large->data()).status().code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(lane.Reduce(*MakePlan(spec), memory->data()).ok());
+  EXPECT_TRUE(worker.Reduce(*MakePlan(spec), memory->data()).ok());
 }
 
-// A write that is given up leaves what it has not reached, and a lane that serves on.
-inline void AnAbandonedWriteLeavesTheRest(Executor& executor, Lane& lane) {
+// A write that is given up leaves what it has not reached, and a worker that serves on.
+inline void AnAbandonedWriteLeavesTheRest(Executor& executor, Worker& worker) {
   std::mt19937_64 random(46);
   const std::vector<std::uint8_t> ones(300000, 1);
   const auto bytes = absl::MakeSpan(reinterpret_cast<const std::byte*>(ones.data()), ones.size());
-  const auto memory = Upload(executor, lane, bytes, random);
-  ASSERT_TRUE(lane.BeginWrite(memory->data() + 1000, 200000).ok());
-  const absl::Span<std::byte> buffer = *lane.Buffer();
+  const auto memory = Upload(executor, worker, bytes, random);
+  ASSERT_TRUE(worker.BeginWrite(memory->data() + 1000, 200000).ok());
+  const absl::Span<std::byte> buffer = *worker.Buffer();
   std::memset(buffer.data(), 0, 10);
-  ASSERT_TRUE(lane.Commit(10).ok());
-  lane.Abandon();
+  ASSERT_TRUE(worker.Commit(10).ok());
+  worker.Abandon();
   Case c;
   c.spec = {.dtype = DType::kF32, .shape = {3, 1000}, .ops = {Op::kSum}, .axes = {1}};
-  ExpectExactBits<float>(lane, c, random);
-  ASSERT_TRUE(WriteRange(lane, memory->data() + 1000, bytes.subspan(0, 10), random).ok());
+  ExpectExactBits<float>(worker, c, random);
+  ASSERT_TRUE(WriteRange(worker, memory->data() + 1000, bytes.subspan(0, 10), random).ok());
   const Plan plan = *MakePlan({.dtype = DType::kU8, .shape = {300000}, .ops = {Op::kSum}});
-  const absl::StatusOr<Outcome> outcome = lane.Reduce(plan, memory->data());
+  const absl::StatusOr<Outcome> outcome = worker.Reduce(plan, memory->data());
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->results[0], BytesOf<std::uint64_t>(300000));
 }
 
-// `lanes` read one tensor while another is written beside it.
-inline void LanesShareATensor(Executor& executor, const std::vector<std::unique_ptr<Lane>>& lanes) {
+// `workers` read one tensor while another is written beside it.
+inline void WorkersShareATensor(Executor& executor,
+                                const std::vector<std::unique_ptr<Worker>>& workers) {
   std::mt19937_64 random(47);
   const std::vector<std::int32_t> elements = RandomElements<std::int32_t>(1'000'000, random);
   const auto bytes = absl::MakeSpan(reinterpret_cast<const std::byte*>(elements.data()),
@@ -170,20 +171,20 @@ inline void LanesShareATensor(Executor& executor, const std::vector<std::unique_
       .dtype = DType::kI32, .shape = {1000, 1000}, .ops = {Op::kSum}, .axes = {0}};
   const Plan plan = *MakePlan(spec);
   const std::vector<std::string> expected = ExpectedResults<std::int32_t>(spec, elements);
-  const auto memory = Upload(executor, *lanes[0], bytes, random);
+  const auto memory = Upload(executor, *workers[0], bytes, random);
   std::vector<std::jthread> threads;
-  for (std::size_t i = 1; i < lanes.size(); ++i) {
+  for (std::size_t i = 1; i < workers.size(); ++i) {
     threads.emplace_back([&, i] {
       for (int repeat = 0; repeat < 10; ++repeat) {
-        const absl::StatusOr<Outcome> outcome = lanes[i]->Reduce(plan, memory->data());
+        const absl::StatusOr<Outcome> outcome = workers[i]->Reduce(plan, memory->data());
         ASSERT_TRUE(outcome.ok()) << outcome.status();
         EXPECT_EQ(outcome->results, expected);
       }
     });
   }
   for (int repeat = 0; repeat < 10; ++repeat) {
-    const auto other = Upload(executor, *lanes[0], bytes, random);
-    const absl::StatusOr<Outcome> outcome = lanes[0]->Reduce(plan, other->data());
+    const auto other = Upload(executor, *workers[0], bytes, random);
+    const absl::StatusOr<Outcome> outcome = workers[0]->Reduce(plan, other->data());
     ASSERT_TRUE(outcome.ok()) << outcome.status();
     EXPECT_EQ(outcome->results, expected);
   }

@@ -222,9 +222,10 @@ TEST(CheckTest, WhatCannotBePrintedIsAFailure) {
 
 TEST(CheckTest, ABadConfigurationIsNotChecked) {
   for (const char* arguments :
-       {"--check --streams=-1", "--check --backend=gpu", "--check --config=/no/such/file", "--json",
-        "--report", "--check --json --report", "--check --check-config", "--check --print-config",
-        "--check --print-options", "--check --listen-address=:50051",
+       {"--check --workers-per-device=-1", "--check --backend=gpu",
+        "--check --config=/no/such/file", "--json", "--report", "--check --json --report",
+        "--check --check-config", "--check --print-config", "--check --print-options",
+        "--check --listen-address=:50051",
         "--check --listen-address=127.0.0.1:7 --metrics-address=127.0.0.1:7"}) {
     const Ran run = RunServer("", arguments);
     EXPECT_EQ(run.code, 2) << arguments << run.output;

@@ -56,7 +56,9 @@ class ClientProcess {
 
 class KilledClientTest : public TensorFixture {
  protected:
-  static void SetUpTestSuite() { StartServer({"--streams=8", "--stream-idle-timeout-ms=3600000"}); }
+  static void SetUpTestSuite() {
+    StartServer({"--workers-per-device=8", "--stream-idle-timeout-ms=3600000"});
+  }
 
   // Kills kClients clients of `method` once `series` says that the server is busy with all of them.
   void ExpectNothingLeft(const std::string& method, const std::string& series,
@@ -67,7 +69,7 @@ class KilledClientTest : public TensorFixture {
     }
     if (!series.empty()) ExpectMetric(series, kClients);
     clients.clear();
-    ExpectMetric(kLanesInUse, 0);
+    ExpectMetric(kWorkersInUse, 0);
     ExpectMetric("warpfold_requests_expected", 0);
     ExpectMetric("warpfold_bytes_in_flight", 0);
     ExpectMetric("warpfold_resident_leases{use=\"write\"}", 0);
@@ -81,7 +83,7 @@ class KilledClientTest : public TensorFixture {
                  kClients);
   }
 
-  static constexpr char kLanesInUse[] = "warpfold_streams{state=\"in_use\"}";
+  static constexpr char kWorkersInUse[] = "warpfold_workers{state=\"in_use\"}";
 };
 
 // A message is the transport's until it is whole.

@@ -19,7 +19,7 @@ void LoseOne(int /*signal*/) {
 
 }  // namespace
 
-absl::StatusOr<Devices> OpenDevices(Backend /*backend*/, const LaneOptions& /*options*/) {
+absl::StatusOr<Devices> OpenDevices(Backend /*backend*/, const WorkerOptions& /*options*/) {
   Devices devices{.reason = "a test", .executors = {}};
   for (FaultyDevice*& device : left) {
     auto made = std::make_unique<FaultyDevice>(&device == &left[0] ? "cuda:0" : "cuda:1");

@@ -7,7 +7,7 @@ namespace warpfold::e2e {
 namespace {
 
 TEST(LostDeviceTest, TheOthersServeOnAndWithoutAnyTheExitCodeIsThree) {
-  const auto server = ServerProcess::Start({"--streams=1"});
+  const auto server = ServerProcess::Start({"--workers-per-device=1"});
   ASSERT_NE(server, nullptr);
   Client client(*server);
   v1::ReduceResponse response;

@@ -1,5 +1,6 @@
-// A thousand ReduceStreams open at a time, on a server with two lanes: those that wait for a place
-// are not read from, so that their senders wait, and the server's memory does not grow with them.
+// A thousand ReduceStreams open at a time, on a server with two workers: those that wait for a
+// place are not read from, so that their senders wait, and the server's memory does not grow with
+// them.
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -20,8 +21,8 @@ class ManyStreamsTest : public ServedTest {
  protected:
   static void SetUpTestSuite() {
     // Half of the bytes is for uploads: places for 21 of them, of a piece and two MiB each.
-    StartServer({"--streams=2", "--max-bytes-in-flight=256MiB", "--access-log-fast-per-s=0",
-                 "--max-streams-per-connection=1024"});
+    StartServer({"--workers-per-device=2", "--max-bytes-in-flight=256MiB",
+                 "--access-log-fast-per-s=0", "--max-streams-per-connection=1024"});
   }
 };
 
@@ -88,7 +89,7 @@ TEST_F(ManyStreamsTest, AThousandOpenStreamsDoNotFillTheServer) {
   std::deque<SendingStream> streams;
   for (int i = 0; i < kOpenStreams; ++i) streams.emplace_back(stub, header, chunk);
   await("warpfold_requests_expected", kOpenStreams);
-  await("warpfold_streams{state=\"in_use\"}", 0);
+  await("warpfold_workers{state=\"in_use\"}", 0);
   for (SendingStream& stream : streams) stream.Send();
   for (SendingStream& stream : streams)
     EXPECT_EQ(stream.Await(), static_cast<float>(kStreamElements));

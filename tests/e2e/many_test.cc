@@ -115,7 +115,7 @@ TEST_F(ManyTest, ACancelledStreamLeavesNothingInFlight) {
 
 class OneStreamTest : public ServedTest {
  protected:
-  static void SetUpTestSuite() { StartServer({"--streams=1"}); }
+  static void SetUpTestSuite() { StartServer({"--workers-per-device=1"}); }
 };
 
 TEST_F(OneStreamTest, SmallItemsPassASlowSender) {

@@ -148,8 +148,9 @@ TEST_F(OperationsTest, LabelsDoNotGrowWithWhatClientsSend) {
 }
 
 TEST(StartTest, BadConfigurationExitsWithTwoAndNamesTheField) {
-  for (const std::string& flag : {std::string("--slab-bytes=5"), std::string("--streams=-1"),
-                                  std::string("--backend=abacus"), std::string("--no-such-flag")}) {
+  for (const std::string& flag :
+       {std::string("--slab-bytes=5"), std::string("--workers-per-device=-1"),
+        std::string("--backend=abacus"), std::string("--no-such-flag")}) {
     std::string errors;
     EXPECT_EQ(RunServerBinary({flag, "--listen-address=127.0.0.1:0"}, &errors), 2) << flag;
     EXPECT_NE(errors.find(flag.substr(2, flag.find('=') - 2)), std::string::npos) << errors;
@@ -158,8 +159,8 @@ TEST(StartTest, BadConfigurationExitsWithTwoAndNamesTheField) {
 
 TEST(StartTest, CheckConfigSaysWhetherAConfigurationIsGood) {
   std::string errors;
-  EXPECT_EQ(RunServerBinary({"--check-config", "--streams=3"}, &errors), 0) << errors;
-  EXPECT_EQ(RunServerBinary({"--check-config", "--streams=-3"}, &errors), 2);
+  EXPECT_EQ(RunServerBinary({"--check-config", "--workers-per-device=3"}, &errors), 0) << errors;
+  EXPECT_EQ(RunServerBinary({"--check-config", "--workers-per-device=-3"}, &errors), 2);
   EXPECT_NE(errors.find("streams: -3"), std::string::npos) << errors;
   errors.clear();
   EXPECT_EQ(RunServerBinary({"--check-config", "--config=/no/such/file"}, &errors), 2);
@@ -221,7 +222,7 @@ TEST(StartTest, ThreadsThatTheAddressSpaceHoldsNoStacksForNameItsLimit) {
   GTEST_SKIP() << "a sanitizer takes all addresses at once";
 #endif
   const std::vector<std::string> flags{"--backend=cpu", "--listen-address=127.0.0.1:0",
-                                       "--metrics-address=none", "--streams=1024"};
+                                       "--metrics-address=none", "--workers-per-device=1024"};
   std::string errors;
   EXPECT_EQ(RunServerBinaryBy({"prlimit", "--as=2147483648"}, flags, &errors), 1);
   EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;

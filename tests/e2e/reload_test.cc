@@ -104,14 +104,14 @@ TEST_F(ReloadTest, ABadFileKeepsAllAsItWasAndSaysSo) {
 }
 
 TEST_F(ReloadTest, WhatNeedsARestartIsNamedAndTheRestIsTaken) {
-  Configure("streams = 1\nlog-level = \"error\"\n");
+  Configure("workers-per-device = 1\nlog-level = \"error\"\n");
   Start();
-  Configure("streams = 2\nlog-level = \"info\"\nmax-tensor-bytes = 2000\n");
+  Configure("workers-per-device = 2\nlog-level = \"info\"\nmax-tensor-bytes = 2000\n");
   Reload(kTaken);
   EXPECT_TRUE(Logged("configuration reloaded"));  // as the level is "info" now
   EXPECT_TRUE(Logged("a restart is needed to change options=\"streams\""));
   EXPECT_EQ(LimitsNow().max_tensor_bytes(), 2000);
-  EXPECT_EQ(MetricValue(MetricsPage(server_->metrics_port()), "warpfold_streams{state=\"total\"}"),
+  EXPECT_EQ(MetricValue(MetricsPage(server_->metrics_port()), "warpfold_workers{state=\"total\"}"),
             1);
 }
 

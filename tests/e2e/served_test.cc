@@ -174,7 +174,7 @@ void ServedTest::TearDown() {
   const int port = server_->metrics_port();
   EXPECT_EQ(AwaitMetric(port, "warpfold_requests_in_flight", 0), 0);
   EXPECT_EQ(AwaitMetric(port, "warpfold_bytes_in_flight", 0), 0);
-  EXPECT_EQ(AwaitMetric(port, "warpfold_streams{state=\"in_use\"}", 0), 0);
+  EXPECT_EQ(AwaitMetric(port, "warpfold_workers{state=\"in_use\"}", 0), 0);
   EXPECT_EQ(AwaitMetric(port, "warpfold_queue_depth", 0), 0);
 }
 

@@ -25,7 +25,7 @@ RawReply RawCall(grpc::Channel& channel, const std::string& method, const std::s
 // The server's Prometheus page.
 std::string MetricsPage(int port);
 
-// The value of the series written exactly as `series` ("warpfold_streams{state=\"in_use\"}") on
+// The value of the series written exactly as `series` ("warpfold_workers{state=\"in_use\"}") on
 // `page`; NaN when absent.
 double MetricValue(const std::string& page, const std::string& series);
 

@@ -22,8 +22,9 @@ std::string Ones(std::int64_t count) { return F32Ones(count).data(); }
 class SharedMemoryTest : public RegionFixture {
  protected:
   static void SetUpTestSuite() {
-    StartServer({std::string("--shared-memory-prefix=") + ShmSegment::kPrefix, "--streams=4",
-                 "--max-memory-regions=4", "--max-shared-memory-bytes=64MiB"});
+    StartServer({std::string("--shared-memory-prefix=") + ShmSegment::kPrefix,
+                 "--workers-per-device=4", "--max-memory-regions=4",
+                 "--max-shared-memory-bytes=64MiB"});
   }
 
   // The same question with the bytes in the message and in `region`, which holds them.
@@ -200,7 +201,8 @@ TEST_F(SharedMemoryTest, ATruncatedSegmentIsRefused) {
   EXPECT_EQ(Sum("r", 1 << 20), 1048576.0F);
 }
 
-// What would be a SIGBUS for whoever reads a mapping: the pages go while lanes are at work on them.
+// What would be a SIGBUS for whoever reads a mapping: the pages go while workers are at work on
+// them.
 TEST_F(SharedMemoryTest, ASegmentThatIsTruncatedUnderReductionsKillsNobody) {
   constexpr std::int64_t kCount = 4 << 20;
   const std::string ones = Ones(kCount);

@@ -1,4 +1,4 @@
-// ReduceStream over time: silence, cancellation, deadlines, more streams than lanes.
+// ReduceStream over time: silence, cancellation, deadlines, more streams than workers.
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -14,7 +14,7 @@ namespace {
 class StreamTest : public ServedTest {
  protected:
   // Pieces of 64 KiB: a stream is a request in flight when its first one is there.
-  static void SetUpTestSuite() { StartServer({"--streams=2", "--slab-bytes=64KiB"}); }
+  static void SetUpTestSuite() { StartServer({"--workers-per-device=2", "--slab-bytes=64KiB"}); }
 
   static void ExpectMetric(const std::string& series, double value) {
     ASSERT_EQ(AwaitMetric(server().metrics_port(), series, value), value) << series;
@@ -45,15 +45,15 @@ TEST_F(StreamTest, AStreamThatIsCancelledBetweenPiecesLeavesNothing) {
   ASSERT_TRUE(writer->Write(Header(F32Request({kMillion}))));
   ASSERT_TRUE(writer->Write(Chunk(std::string(100'000, '\0'))));
   ExpectMetric("warpfold_requests_in_flight", 1);
-  ExpectMetric("warpfold_streams{state=\"in_use\"}", 0);  // it has no bytes to give
+  ExpectMetric("warpfold_workers{state=\"in_use\"}", 0);  // it has no bytes to give
   context.TryCancel();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
   ExpectMetric("warpfold_requests_in_flight", 0);
   ExpectMetric("warpfold_bytes_in_flight", 0);
 }
 
-// Each is a piece or less ahead of its client, in turns, and no lane is held by any.
-TEST_F(StreamTest, SlowStreamsTakeTurnsOnFewLanesAndGiveTheBits) {
+// Each is a piece or less ahead of its client, in turns, and no worker is held by any.
+TEST_F(StreamTest, SlowStreamsTakeTurnsOnFewWorkersAndGiveTheBits) {
   constexpr int kStreams = 20;
   constexpr std::int64_t kElements = 100'000;
   struct Slow {
@@ -73,7 +73,7 @@ TEST_F(StreamTest, SlowStreamsTakeTurnsOnFewLanesAndGiveTheBits) {
           Chunk(std::string(reinterpret_cast<const char*>(elements.data()), elements.size() * 4))));
     }
     if (sent == 50'000) ExpectMetric("warpfold_requests_in_flight", kStreams);
-    if (sent == 50'000) ExpectMetric("warpfold_streams{state=\"in_use\"}", 0);
+    if (sent == 50'000) ExpectMetric("warpfold_workers{state=\"in_use\"}", 0);
   }
   for (int i = 0; i < kStreams; ++i) {
     Slow& stream = slow[static_cast<std::size_t>(i)];
@@ -94,7 +94,7 @@ TEST_F(StreamTest, ADeadlineEndsAStreamThatWaitsForItsClient) {
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
-TEST_F(StreamTest, MoreStreamsThanLanesAreAllServed) {
+TEST_F(StreamTest, MoreStreamsThanWorkersAreAllServed) {
   constexpr int kStreams = 8;
   std::vector<std::jthread> senders;
   std::vector<grpc::Status> statuses(kStreams);

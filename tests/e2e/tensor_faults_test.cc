@@ -15,7 +15,7 @@ using grpc::StatusCode;
 
 class TensorFaultsTest : public TensorFixture {
  protected:
-  static void SetUpTestSuite() { StartServer({"--streams=4"}); }
+  static void SetUpTestSuite() { StartServer({"--workers-per-device=4"}); }
 
   // A write that has sent `header` and the first `sent` bytes, and is being served.
   struct OpenWrite {

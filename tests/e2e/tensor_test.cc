@@ -21,8 +21,8 @@ constexpr std::int64_t kQuota = 64 << 20;
 class TensorTest : public TensorFixture {
  protected:
   static void SetUpTestSuite() {
-    StartServer({"--streams=4", "--max-resident-bytes=64MiB", "--max-resident-tensor-bytes=48MiB",
-                 "--max-resident-tensors=4"});
+    StartServer({"--workers-per-device=4", "--max-resident-bytes=64MiB",
+                 "--max-resident-tensor-bytes=48MiB", "--max-resident-tensors=4"});
   }
 };
 

@@ -44,7 +44,7 @@ TEST_F(WireTest, AHeaderAboveItsLimitIsRefusedBeforeItIsParsed) {
   ExpectTooLarge(client().ReduceStream({Header(F32Request({10})), large}, &response));
 }
 
-TEST_F(WireTest, ACallThatWaitsForALaneIsSmall) {
+TEST_F(WireTest, ACallThatWaitsForAWorkerIsSmall) {
   const auto tensors = v1::TensorService::NewStub(
       std::shared_ptr<grpc::Channel>(&client().channel(), [](grpc::Channel*) {}));
   grpc::ClientContext context;

@@ -7,7 +7,7 @@
 
 #include "server/device/backend/backend.h"
 #include "server/device/device_error.h"
-#include "tests/device/lane_cases.h"
+#include "tests/device/worker_cases.h"
 
 namespace warpfold {
 namespace {
@@ -18,29 +18,29 @@ class GpuErrorTest : public ::testing::Test {
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, {});
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
-    lane_ = *devices_.executors[0]->MakeLane();
+    worker_ = *devices_.executors[0]->MakeWorker();
   }
 
   // Of memory that is none.
   absl::Status ReduceNowhere() {
     const Plan plan =
         *MakePlan({.dtype = DType::kF32, .shape = {1 << 20}, .ops = {Op::kSum}, .axes = {}});
-    return lane_->Reduce(plan, reinterpret_cast<const std::byte*>(std::uintptr_t{1} << 44))
+    return worker_->Reduce(plan, reinterpret_cast<const std::byte*>(std::uintptr_t{1} << 44))
         .status();
   }
 
   Devices devices_;
-  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<Worker> worker_;
 };
 
 TEST_F(GpuErrorTest, ACallThatFailsAloneLosesNoGpu) {
-  ASSERT_TRUE(lane_->BeginWrite(nullptr, 4).ok());
-  ASSERT_TRUE(lane_->Buffer().ok());
-  const absl::Status refused = lane_->Commit(4);  // no address of the GPU's
+  ASSERT_TRUE(worker_->BeginWrite(nullptr, 4).ok());
+  ASSERT_TRUE(worker_->Buffer().ok());
+  const absl::Status refused = worker_->Commit(4);  // no address of the GPU's
   EXPECT_EQ(refused.code(), absl::StatusCode::kInternal) << refused;
   EXPECT_FALSE(IsDeviceLost(refused));
-  lane_->Abandon();
-  testing::GivesExactBitsHoweverTheBytesArrive(*lane_, 5);
+  worker_->Abandon();
+  testing::GivesExactBitsHoweverTheBytesArrive(*worker_, 5);
 }
 
 // In a process of its own, which has no GPU any more afterwards.

@@ -1,4 +1,4 @@
-// What several GPUs keep of the shards of one tensor, joined on one of them (Lane::JoinPartials):
+// What several GPUs keep of the shards of one tensor, joined on one of them (Worker::JoinPartials):
 // the results of the whole, or none. One GPU stands in for all.
 #include <gtest/gtest.h>
 
@@ -24,12 +24,12 @@ class GpuPartials : public ::testing::Test {
   void SetUp() override {
     absl::StatusOr<Devices> devices =
         OpenDevices(Backend::kCuda, {.slab_bytes = 64 << 10,
-                                     .slabs_per_lane = 3,
+                                     .slabs_per_worker = 3,
                                      .scratch_bytes = 256 << 20,
                                      .overlaps_passes = TestsOverlapPasses()});
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
-    lane_ = *executor().MakeLane();
+    worker_ = *executor().MakeWorker();
   }
   Executor& executor() { return *devices_.executors[0]; }
 
@@ -46,17 +46,17 @@ class GpuPartials : public ::testing::Test {
       plan.leaves_partials = true;
       const auto* const bytes = reinterpret_cast<const std::byte*>(data + begin * row_bytes);
       const auto memory = testing::Upload(
-          executor(), *lane_, absl::MakeSpan(bytes, static_cast<std::size_t>(plan.input_bytes)),
+          executor(), *worker_, absl::MakeSpan(bytes, static_cast<std::size_t>(plan.input_bytes)),
           random_);
-      absl::StatusOr<Outcome> outcome = lane_->Reduce(plan, memory->data());
+      absl::StatusOr<Outcome> outcome = worker_->Reduce(plan, memory->data());
       if (!outcome.ok()) return outcome.status();
       partials.push_back(std::move(outcome->results));
     }
-    return lane_->JoinPartials(whole, partials);
+    return worker_->JoinPartials(whole, partials);
   }
 
   Devices devices_;
-  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<Worker> worker_;
   std::mt19937_64 random_{20261128};
 };
 
@@ -68,7 +68,7 @@ class GpuPartialsTest : public GpuPartials, public ::testing::WithParamInterface
       ReduceSpec spec = testing::RandomSpec(GetParam(), elements, random_);
       const Plan plan = *MakePlan(spec);
       const bool is_cut = plan.element_count > 0 && plan.reduced.test(0) && plan.shape[0] >= 2;
-      if (is_cut && lane_->JoinsPartials(plan)) return spec;
+      if (is_cut && worker_->JoinsPartials(plan)) return spec;
     }
   }
 };

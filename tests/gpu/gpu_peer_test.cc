@@ -112,7 +112,7 @@ TEST(ExporterProcess, ExportsUntilItsInputEnds) {
 class GpuPeerTest : public RegionFixture {
  protected:
   static void SetUpTestSuite() {
-    if (HasGpu()) StartServer({"--max-cuda-memory-bytes=1GiB", "--streams=4"});
+    if (HasGpu()) StartServer({"--max-cuda-memory-bytes=1GiB", "--workers-per-device=4"});
   }
   void SetUp() override {
     if (!HasGpu()) GTEST_SKIP() << "no GPU answers";

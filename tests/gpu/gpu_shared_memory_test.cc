@@ -24,7 +24,7 @@ class GpuSharedMemoryTest : public ::testing::Test {
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, {});
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
-    lane_ = *executor().MakeLane();
+    worker_ = *executor().MakeWorker();
   }
   Executor& executor() { return *devices_.executors[0]; }
 
@@ -47,19 +47,19 @@ class GpuSharedMemoryTest : public ::testing::Test {
   float Sum(const std::byte* data, std::int64_t count) {
     const Plan plan =
         *MakePlan({.dtype = DType::kF32, .shape = {count}, .ops = {Op::kSum}, .axes = {}});
-    EXPECT_TRUE(lane_->Begin(plan).ok());
+    EXPECT_TRUE(worker_->Begin(plan).ok());
     for (std::int64_t left = plan.input_bytes; left > 0;) {
-      const absl::StatusOr<absl::Span<std::byte>> buffer = lane_->Buffer();
+      const absl::StatusOr<absl::Span<std::byte>> buffer = worker_->Buffer();
       if (!buffer.ok()) {
         ADD_FAILURE() << buffer.status();
-        lane_->Abandon();
+        worker_->Abandon();
         return -1;
       }
-      EXPECT_TRUE(lane_->CommitInPlace(data).ok());
+      EXPECT_TRUE(worker_->CommitInPlace(data).ok());
       data += buffer->size();
       left -= std::ssize(*buffer);
     }
-    const absl::StatusOr<Outcome> outcome = lane_->Finish();
+    const absl::StatusOr<Outcome> outcome = worker_->Finish();
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     float sum = -1;
     if (outcome.ok()) std::memcpy(&sum, outcome->results[0].data(), sizeof(sum));
@@ -67,7 +67,7 @@ class GpuSharedMemoryTest : public ::testing::Test {
   }
 
   Devices devices_;
-  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<Worker> worker_;
 };
 
 TEST_F(GpuSharedMemoryTest, IsReadInPlaceFromAnyOffset) {

@@ -94,7 +94,7 @@ TEST_F(GpuStreamOrderTest, ReadsWhatCopiesBeforeItHaveWritten) {
       ASSERT_NE(expected[0], expected[1]);
       const auto reductions = ReductionOfEachRound(plan);
       for (int round = 0; round < kRounds; ++round) {
-        // In the stream itself, or in another one, as the server's lanes do.
+        // In the stream itself, or in another one, as the server's workers do.
         const bool is_elsewhere = round % 4 >= 2;
         cudaStream_t copies = is_elsewhere ? copies_.get() : stream_.get();
         if (is_elsewhere) {

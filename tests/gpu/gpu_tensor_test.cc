@@ -1,4 +1,4 @@
-// Resident tensors in a GPU's memory: written through the lanes' slabs, reduced where they lie.
+// Resident tensors in a GPU's memory: written through the workers' slabs, reduced where they lie.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -15,37 +15,37 @@ class GpuTensorTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   void SetUp() override { Open(28 << 20); }
   void Open(std::size_t scratch_bytes) {
-    lane_ = nullptr;
+    worker_ = nullptr;
     devices_.executors.clear();
     absl::StatusOr<Devices> devices = OpenDevices(
         Backend::kCuda,
-        {.slab_bytes = GetParam(), .slabs_per_lane = 3, .scratch_bytes = scratch_bytes});
+        {.slab_bytes = GetParam(), .slabs_per_worker = 3, .scratch_bytes = scratch_bytes});
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
-    lane_ = *executor().MakeLane();
+    worker_ = *executor().MakeWorker();
   }
   Executor& executor() { return *devices_.executors[0]; }
 
   Devices devices_;
-  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<Worker> worker_;
 };
 
 TEST_P(GpuTensorTest, ReducesTensorsWhereTheyLie) {
-  testing::ReducesTensorsWhereTheyLie(executor(), *lane_, 20);
+  testing::ReducesTensorsWhereTheyLie(executor(), *worker_, 20);
 }
 TEST_P(GpuTensorTest, ReducesATensorLargerThanAPiece) {
-  testing::ReducesATensorLargerThanAPiece(executor(), *lane_);
+  testing::ReducesATensorLargerThanAPiece(executor(), *worker_);
 }
-TEST_P(GpuTensorTest, RefusedReductionsLeaveTheTensorAndTheLane) {
-  testing::RefusedReductionsLeaveTheTensorAndTheLane(executor(), *lane_);
+TEST_P(GpuTensorTest, RefusedReductionsLeaveTheTensorAndTheWorker) {
+  testing::RefusedReductionsLeaveTheTensorAndTheWorker(executor(), *worker_);
 }
 TEST_P(GpuTensorTest, AnAbandonedWriteLeavesTheRest) {
-  testing::AnAbandonedWriteLeavesTheRest(executor(), *lane_);
+  testing::AnAbandonedWriteLeavesTheRest(executor(), *worker_);
 }
-TEST_P(GpuTensorTest, LanesShareATensor) {
-  std::vector<std::unique_ptr<Lane>> lanes;
-  for (int i = 0; i < 4; ++i) lanes.push_back(*executor().MakeLane());
-  testing::LanesShareATensor(executor(), lanes);
+TEST_P(GpuTensorTest, WorkersShareATensor) {
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (int i = 0; i < 4; ++i) workers.push_back(*executor().MakeWorker());
+  testing::WorkersShareATensor(executor(), workers);
 }
 
 // Tall columns whose partial states, folded at once, take more than 8 MiB, and less in pieces.
@@ -61,8 +61,8 @@ TEST_P(GpuTensorTest, ScratchMemoryThatIsShortTakesSmallerPiecesAndTheSameBits) 
   std::vector<std::vector<std::string>> results;
   for (const std::size_t scratch_bytes : {std::size_t{256} << 20, std::size_t{8} << 20}) {
     Open(scratch_bytes);
-    const auto memory = testing::Upload(executor(), *lane_, bytes, random);
-    absl::StatusOr<Outcome> outcome = lane_->Reduce(plan, memory->data());
+    const auto memory = testing::Upload(executor(), *worker_, bytes, random);
+    absl::StatusOr<Outcome> outcome = worker_->Reduce(plan, memory->data());
     ASSERT_TRUE(outcome.ok()) << scratch_bytes << ": " << outcome.status();
     results.push_back(std::move(outcome->results));
   }
@@ -76,7 +76,7 @@ TEST_P(GpuTensorTest, MemoryThatTheGpuDoesNotHaveIsRefusedAndTheNextIsThere) {
     ASSERT_TRUE(held.ok()) << held.status();
     EXPECT_EQ(executor().AllocateTensor(4 * half).status().code(),
               absl::StatusCode::kResourceExhausted);
-    testing::ReducesATensorLargerThanAPiece(executor(), *lane_);
+    testing::ReducesATensorLargerThanAPiece(executor(), *worker_);
   }
   // In pieces that do not fit one another: what the pool keeps has to be given back for the next.
   for (const std::size_t bytes : {half, half + (std::size_t{1} << 30), half}) {

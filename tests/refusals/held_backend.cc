@@ -1,6 +1,6 @@
-// The CPU as a device whose lanes wait, each at its next task, while another process has a lock on
-// the file that $WARPFOLD_LANES_LOCK names: warpfold-server linked with this is the real one with a
-// device that takes its time.
+// The CPU as a device whose workers wait, each at its next task, while another process has a lock
+// on the file that $WARPFOLD_WORKERS_LOCK names: warpfold-server linked with this is the real one
+// with a device that takes its time.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace warpfold {
 namespace {
 
 void AwaitRelease() {
-  const char* const path = std::getenv("WARPFOLD_LANES_LOCK");
+  const char* const path = std::getenv("WARPFOLD_WORKERS_LOCK");
   if (path == nullptr) return;
   const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
   while (flock(descriptor, LOCK_SH) != 0 && errno == EINTR) {
@@ -25,46 +25,46 @@ void AwaitRelease() {
   close(descriptor);
 }
 
-class HeldLane final : public Lane {
+class HeldWorker final : public Worker {
  public:
-  explicit HeldLane(std::unique_ptr<Lane> lane) : lane_(std::move(lane)) {}
+  explicit HeldWorker(std::unique_ptr<Worker> worker) : worker_(std::move(worker)) {}
 
   absl::Status Begin(const Plan& plan) override {
     AwaitRelease();
-    return lane_->Begin(plan);
+    return worker_->Begin(plan);
   }
-  absl::StatusOr<absl::Span<std::byte>> Buffer() override { return lane_->Buffer(); }
-  absl::Status Commit(std::size_t byte_count) override { return lane_->Commit(byte_count); }
-  absl::StatusOr<Outcome> Finish() override { return lane_->Finish(); }
-  void Abandon() override { lane_->Abandon(); }
-  absl::StatusOr<std::unique_ptr<Suspended>> Suspend() override { return lane_->Suspend(); }
+  absl::StatusOr<absl::Span<std::byte>> Buffer() override { return worker_->Buffer(); }
+  absl::Status Commit(std::size_t byte_count) override { return worker_->Commit(byte_count); }
+  absl::StatusOr<Outcome> Finish() override { return worker_->Finish(); }
+  void Abandon() override { worker_->Abandon(); }
+  absl::StatusOr<std::unique_ptr<Suspended>> Suspend() override { return worker_->Suspend(); }
   absl::Status Resume(std::unique_ptr<Suspended> suspended) override {
-    return lane_->Resume(std::move(suspended));
+    return worker_->Resume(std::move(suspended));
   }
   absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* data) override {
     AwaitRelease();
-    return lane_->Reduce(plan, data);
+    return worker_->Reduce(plan, data);
   }
   absl::Status BeginWrite(std::byte* to, std::size_t size_bytes) override {
     AwaitRelease();
-    return lane_->BeginWrite(to, size_bytes);
+    return worker_->BeginWrite(to, size_bytes);
   }
-  absl::Status FinishWrite() override { return lane_->FinishWrite(); }
+  absl::Status FinishWrite() override { return worker_->FinishWrite(); }
 
  private:
-  const std::unique_ptr<Lane> lane_;
+  const std::unique_ptr<Worker> worker_;
 };
 
 class HeldExecutor final : public Executor {
  public:
-  explicit HeldExecutor(const LaneOptions& options) : cpu_(options) {}
+  explicit HeldExecutor(const WorkerOptions& options) : cpu_(options) {}
 
   const DeviceInfo& info() const override { return cpu_.info(); }
   DeviceUse::Counts use() const override { return cpu_.use(); }
-  absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override {
-    absl::StatusOr<std::unique_ptr<Lane>> lane = cpu_.MakeLane();
-    if (!lane.ok()) return lane.status();
-    return std::make_unique<HeldLane>(*std::move(lane));
+  absl::StatusOr<std::unique_ptr<Worker>> MakeWorker() override {
+    absl::StatusOr<std::unique_ptr<Worker>> worker = cpu_.MakeWorker();
+    if (!worker.ok()) return worker.status();
+    return std::make_unique<HeldWorker>(*std::move(worker));
   }
   absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override {
     return cpu_.AllocateTensor(size_bytes);
@@ -76,7 +76,7 @@ class HeldExecutor final : public Executor {
 
 }  // namespace
 
-absl::StatusOr<Devices> OpenDevices(Backend /*backend*/, const LaneOptions& options) {
+absl::StatusOr<Devices> OpenDevices(Backend /*backend*/, const WorkerOptions& options) {
   Devices devices{.reason = "a test", .executors = {}};
   devices.executors.push_back(std::make_unique<HeldExecutor>(options));
   return devices;

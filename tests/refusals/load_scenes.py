@@ -11,7 +11,7 @@ from texts import in_region, ops, resident, sum_of, tensor, values
 # Above what whoever brings a request to a CPU reduces at once, so that it is queued.
 QUEUED_BYTES = 40 << 10
 SUM_BYTES = 8  # of a result, which is held from before it is made
-STREAMS_IN_USE = 'warpfold_streams{state="in_use"}'
+STREAMS_IN_USE = 'warpfold_workers{state="in_use"}'
 
 
 def good_requests(client, size_bytes=QUEUED_BYTES, settle=lambda: None):
@@ -50,9 +50,9 @@ def good_requests(client, size_bytes=QUEUED_BYTES, settle=lambda: None):
 
 
 @contextlib.contextmanager
-def lane_taken(running, client, good):
-    """A lane that has `good`'s Reduce, for as long as this."""
-    with running.lanes_held():
+def worker_taken(running, client, good):
+    """A worker that has `good`'s Reduce, for as long as this."""
+    with running.workers_held():
         call = client.begin("Reduce", good["Reduce"]).half_close()
         running.await_metric(STREAMS_IN_USE, 1)
         yield
@@ -67,17 +67,17 @@ def too_many_requests():
             running.await_metric("warpfold_requests_in_flight", 0)
 
         good = good_requests(client, settle=settle)
-        with lane_taken(running, client, good):
+        with worker_taken(running, client, good):
             for method, message in good.items():
                 yield method, client.ask(method, message)
 
 
-def too_many_for_lanes():
-    """Three of the four requests in flight may need a lane."""
-    flags = ("--streams=1", "--max-requests-in-flight=4")
+def too_many_for_workers():
+    """Three of the four requests in flight may need a worker."""
+    flags = ("--workers-per-device=1", "--max-requests-in-flight=4")
     with held_server(*flags) as running, running.client() as client:
         good = good_requests(client)
-        with lane_taken(running, client, good):
+        with worker_taken(running, client, good):
             for _ in range(2):
                 client.begin("Reduce", good["Reduce"]).half_close()
             running.await_metric("warpfold_queue_depth", 2)
@@ -86,10 +86,10 @@ def too_many_for_lanes():
 
 
 def queue_full():
-    flags = ("--streams=1", "--queue-depth-max=1")
+    flags = ("--workers-per-device=1", "--queue-depth-max=1")
     with held_server(*flags) as running, running.client() as client:
         good = good_requests(client)
-        with lane_taken(running, client, good):
+        with worker_taken(running, client, good):
             client.begin("Reduce", good["Reduce"])
             running.await_metric("warpfold_queue_depth", 1)
             for method, message in good.items():
@@ -97,11 +97,11 @@ def queue_full():
 
 
 def queued_too_long():
-    flags = ("--streams=1", "--queue-timeout-ms=500")
+    flags = ("--workers-per-device=1", "--queue-timeout-ms=500")
     with held_server(*flags) as running, running.client() as client:
         good = good_requests(client)
         methods = ("Reduce", "ReduceMany", "CreateTensor", "ModelInfer", "ModelStreamInfer")
-        with lane_taken(running, client, good):
+        with worker_taken(running, client, good):
             calls = {method: client.begin(method, good[method]).half_close() for method in methods}
             running.await_metric("warpfold_queue_depth", len(methods))
             time.sleep(0.6)  # longer than the limit, which the first request has to keep
@@ -110,7 +110,7 @@ def queued_too_long():
 
 
 def too_many_bytes():
-    flags = ("--streams=1", "--max-bytes-in-flight=64KiB")
+    flags = ("--workers-per-device=1", "--max-bytes-in-flight=64KiB")
     with held_server(*flags) as running, running.client() as client:
         good = good_requests(client)
         above = good_requests(client, (64 << 10) + 1)
@@ -118,17 +118,17 @@ def too_many_bytes():
         for method in ("Reduce", "ReduceMany", "Merge", "ModelInfer", "ModelStreamInfer"):
             yield f"payload_above_the_limit/{method}", client.ask(method, above[method])
         good["Merge"].states.append(bytes(QUEUED_BYTES))
-        with lane_taken(running, client, good):
+        with worker_taken(running, client, good):
             running.await_metric("warpfold_bytes_in_flight", QUEUED_BYTES + SUM_BYTES)
             for method in ("Reduce", "ReduceMany", "Merge", "ModelInfer", "ModelStreamInfer"):
                 yield f"bytes_in_flight/{method}", client.ask(method, good[method])
 
 
 def reduced_meanwhile():
-    """A tensor that is being reduced for as long as the only lane is taken."""
-    with held_server("--streams=1") as running, running.client() as client:
+    """A tensor that is being reduced for as long as the only worker is taken."""
+    with held_server("--workers-per-device=1") as running, running.client() as client:
         tensor_id = upload(client, "DTYPE_U8", [QUEUED_BYTES], bytes(QUEUED_BYTES))
-        with running.lanes_held():
+        with running.workers_held():
             client.begin("Reduce", sum_of(where=resident(tensor_id))).half_close()
             await_tensor(client, tensor_id, reductions=1)
             header = write_header(tensor_id, 1)
@@ -136,15 +136,15 @@ def reduced_meanwhile():
 
 
 def too_late():
-    """Deadlines that pass while the server waits for the client, or for a lane."""
-    with held_server("--streams=1") as running, running.client() as client:
+    """Deadlines that pass while the server waits for the client, or for a worker."""
+    with held_server("--workers-per-device=1") as running, running.client() as client:
         good = good_requests(client)
         for method in ("ReduceStream", "WriteTensor"):
             call = client.begin(method, good[method], grpc_timeout="20m")
             yield f"sending/{method}", client.hear(call, method)
             call = client.begin(method, grpc_timeout="20m")
             yield f"no_header/{method}", client.hear(call, method)
-        with lane_taken(running, client, good):
+        with worker_taken(running, client, good):
             for method, message in good.items():
                 if method == "Merge":  # has no more than a client's small tensor to wait for
                     continue
@@ -185,7 +185,7 @@ def too_many_answer_bytes():
     sums.data = bytes(2 * columns)
     held_bytes = (2 + SUM_BYTES) * columns
     with held_server("--max-bytes-in-flight=512KiB") as running, running.client() as client:
-        with running.lanes_held():
+        with running.workers_held():
             call = client.begin("Reduce", sums).half_close()
             running.await_metric("warpfold_bytes_in_flight", held_bytes)
             for method, message in {
@@ -207,7 +207,7 @@ def too_many_answers():
     with held_server("--max-bytes-in-flight=64KiB") as running, running.client() as client:
         for _ in range(100):
             upload(client, "DTYPE_U8", [0])
-        with running.lanes_held():
+        with running.workers_held():
             calls = [client.begin("Reduce", sums).half_close() for _ in range(3)]
             running.await_metric("warpfold_bytes_in_flight", 3 * held_bytes)
             for method, message in {
@@ -311,7 +311,7 @@ def no_room_for_regions():
 
 
 def large_scratch():
-    """More results than a lane has memory for, though fewer than the limit of them."""
+    """More results than a worker has memory for, though fewer than the limit of them."""
     what, rest = tensor("DTYPE_U8", 1, 1 << 18), "axes: 0 " + ops("OP_MEAN")
     spec = values(what) + rest
     data = bytes(1 << 18)
@@ -375,7 +375,7 @@ def no_place_for_calls():
 SCENES = [
     no_place_for_calls,
     too_many_requests,
-    too_many_for_lanes,
+    too_many_for_workers,
     queue_full,
     queued_too_long,
     too_many_bytes,

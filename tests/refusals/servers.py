@@ -52,21 +52,21 @@ def server(*flags, **options):
 
 @contextlib.contextmanager
 def held_server(*flags):
-    """One whose lanes can be held (held_backend.cc): in lanes_held() each waits at its task."""
+    """One whose workers can be held (held_backend.cc): in workers_held() each waits at its task."""
     with (
         tempfile.NamedTemporaryFile() as lock,
-        server(*flags, binary="WARPFOLD_HELD_SERVER", WARPFOLD_LANES_LOCK=lock.name) as running,
+        server(*flags, binary="WARPFOLD_HELD_SERVER", WARPFOLD_WORKERS_LOCK=lock.name) as running,
     ):
 
         @contextlib.contextmanager
-        def lanes_held():
+        def workers_held():
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
                 yield
             finally:
                 fcntl.flock(lock, fcntl.LOCK_UN)
 
-        running.lanes_held = lanes_held
+        running.workers_held = workers_held
         yield running
 
 

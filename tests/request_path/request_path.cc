@@ -50,7 +50,7 @@ absl::Status ServeOne() {
   Metrics metrics{{}};
   Log log{{.level = LogLevel::kError}, std::make_shared<spdlog::sinks::null_sink_mt>()};
   AccessLog access_log{log, {}};
-  const std::unique_ptr<Scheduler> scheduler = *Scheduler::Create(devices, {.lanes = 1});
+  const std::unique_ptr<Scheduler> scheduler = *Scheduler::Create(devices, {.workers = 1});
   GrpcServerOptions options;
   options.listen = *ParseListenAddresses("127.0.0.1:0");
   TensorTable tensors(devices, options.limits.resident);

@@ -58,31 +58,31 @@ TEST(AdmissionTest, RequestsAboveTheLimitAreRefusedAtOnceAndMayRetry) {
   EXPECT_TRUE(admission.Admit({.payload = 1}).ok());
 }
 
-TEST(AdmissionTest, RequestsThatNeedALaneLeaveAQuarterOfThePlaces) {
-  for (const auto& [requests_max, lane_requests_max] :
+TEST(AdmissionTest, RequestsThatNeedAWorkerLeaveAQuarterOfThePlaces) {
+  for (const auto& [requests_max, worker_requests_max] :
        {std::pair(1, 1), {2, 2}, {3, 3}, {4, 3}, {1024, 768}}) {
     AdmissionController admission(Options(requests_max, 100));
     std::vector<AdmissionTicket> tickets;
     for (int i = 0; i < requests_max; ++i) {
       tickets.push_back(*admission.Admit({}));
-      const absl::Status lane = tickets.back().TakeLane();
-      ASSERT_EQ(lane.ok(), i < lane_requests_max) << requests_max << ": " << i;
-      if (lane.ok()) continue;
-      EXPECT_TRUE(MayRetry(lane));
-      EXPECT_EQ(lane.message(),
-                absl::StrCat("the limit of ", lane_requests_max,
-                             " requests in flight that need a lane is reached (three quarters of "
+      const absl::Status worker = tickets.back().TakeWorker();
+      ASSERT_EQ(worker.ok(), i < worker_requests_max) << requests_max << ": " << i;
+      if (worker.ok()) continue;
+      EXPECT_TRUE(MayRetry(worker));
+      EXPECT_EQ(worker.message(),
+                absl::StrCat("the limit of ", worker_requests_max,
+                             " requests in flight that need a worker is reached (three quarters of "
                              "--max-requests-in-flight)"));
     }
-    EXPECT_EQ(admission.state().lane_requests, lane_requests_max);
-    EXPECT_FALSE(admission.CheckLanes().ok());
-    EXPECT_EQ(admission.state().refused_lanes,
-              static_cast<std::uint64_t>(requests_max - lane_requests_max) + 1);
+    EXPECT_EQ(admission.state().worker_requests, worker_requests_max);
+    EXPECT_FALSE(admission.CheckWorkers().ok());
+    EXPECT_EQ(admission.state().refused_workers,
+              static_cast<std::uint64_t>(requests_max - worker_requests_max) + 1);
     // It comes back with the place: with the answer, or without one.
     tickets.front().Answered(1, 1);
-    EXPECT_TRUE(admission.CheckLanes().ok());
+    EXPECT_TRUE(admission.CheckWorkers().ok());
     tickets.clear();
-    EXPECT_EQ(admission.state().lane_requests, 0);
+    EXPECT_EQ(admission.state().worker_requests, 0);
   }
 }
 

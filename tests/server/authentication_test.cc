@@ -35,7 +35,7 @@ class AuthenticationTest : public FrontendFixture {
   void ServeEveryone() {
     auto device = std::make_unique<GatedDevice>();
     device->Open();
-    FrontendFixture::Serve(std::move(device), {.lanes = 2});
+    FrontendFixture::Serve(std::move(device), {.workers = 2});
   }
 
   // What `method` answers to an empty message, sent with these headers.

@@ -29,12 +29,12 @@ class BatchTest : public ::testing::Test {
  protected:
   ~BatchTest() override { Release(); }
 
-  void Start(const BatchLimits& limits, int lanes = 3, int queue_depth_max = 1 << 20,
-             int batch_lanes = kBatchLanes) {
+  void Start(const BatchLimits& limits, int workers = 3, int queue_depth_max = 1 << 20,
+             int batch_workers = kBatchWorkers) {
     device_.fake_batches().BatchUpTo(1 << 20, limits);
     device_.fake_batches().Hold(&gate_);
-    scheduler_ = *DeviceScheduler::Create(device_, {.lanes = lanes,
-                                                    .batch_lanes = batch_lanes,
+    scheduler_ = *DeviceScheduler::Create(device_, {.workers = workers,
+                                                    .batch_workers = batch_workers,
                                                     .queue_depth_max = queue_depth_max,
                                                     .on_lost = {},
                                                     .on_batch = [this](int requests) {
@@ -43,8 +43,8 @@ class BatchTest : public ::testing::Test {
                                                     }});
   }
 
-  // Fills `count` batch lanes, each with a task of its own, which hold until Release.
-  void HoldBatchLanes(int count) {
+  // Fills `count` batch workers, each with a task of its own, which hold until Release.
+  void HoldBatchWorkers(int count) {
     for (int i = 0; i < count; ++i) Submit(held_, 4);
     EXPECT_EQ(device_.fake_batches().sizes(), std::vector<int>(static_cast<std::size_t>(count), 1));
   }
@@ -93,8 +93,8 @@ TEST_F(BatchTest, ALoneTaskRunsAtOnceOnTheThreadThatBringsIt) {
 }
 
 TEST_F(BatchTest, WhatArrivesWhileTheDeviceIsBusyGoesTogether) {
-  Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
-  HoldBatchLanes(kBatchLanes);
+  Start({.tensors = 100, .bytes = 1 << 20}, /*workers=*/1);
+  HoldBatchWorkers(kBatchWorkers);
   Tasks tasks;
   for (int i = 0; i < 20; ++i) Submit(tasks, i);
   EXPECT_EQ(scheduler_->state().queued, 20);
@@ -106,13 +106,13 @@ TEST_F(BatchTest, WhatArrivesWhileTheDeviceIsBusyGoesTogether) {
 }
 
 // Also where every worker is taken, and nobody submits any more.
-TEST_F(BatchTest, ALaneThatComesBackTakesWhatWaits) {
-  Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1, 1 << 20, /*batch_lanes=*/1);
+TEST_F(BatchTest, AWorkerThatComesBackTakesWhatWaits) {
+  Start({.tensors = 3, .bytes = 1 << 20}, /*workers=*/1, 1 << 20, /*batch_workers=*/1);
   absl::Notification stream_gate;
   FakeTask stream(4, &stream_gate, /*is_sending=*/true);
   ASSERT_TRUE(scheduler_->Submit(&stream).ok());
   stream.fake_payload().opened().WaitForNotification();
-  HoldBatchLanes(1);
+  HoldBatchWorkers(1);
   Tasks tasks;
   for (int i = 0; i < 4; ++i) Submit(tasks, i);
   Release();
@@ -134,7 +134,7 @@ TEST_F(BatchTest, SubmitDoesNotWaitForABatchThatDoesNotEnd) {
 }
 
 TEST_F(BatchTest, WhatWaitsInTheEndIsInNoBatch) {
-  Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
+  Start({.tensors = 3, .bytes = 1 << 20}, /*workers=*/1);
   gate_.Notify();
   FakeTask task(4);
   task.done_waits = true;
@@ -145,10 +145,10 @@ TEST_F(BatchTest, WhatWaitsInTheEndIsInNoBatch) {
 }
 
 TEST_F(BatchTest, WhoHasMoreToBringLeavesAnIdleDeviceToAnotherThread) {
-  Start({.tensors = 3, .bytes = 1 << 20}, /*lanes=*/1);
+  Start({.tensors = 3, .bytes = 1 << 20}, /*workers=*/1);
   gate_.Notify();
   FakeTask left(4);
-  left.has_more_behind = true;
+  left.is_pipelined_stream = true;
   ASSERT_TRUE(scheduler_->Submit(&left).ok());
   EXPECT_EQ(Sum(left.Await()), 10);
   EXPECT_NE(left.done_by(), std::this_thread::get_id());
@@ -156,9 +156,9 @@ TEST_F(BatchTest, WhoHasMoreToBringLeavesAnIdleDeviceToAnotherThread) {
 
 TEST_F(BatchTest, WhoHasMoreToBringLaunchesABatchBesideAnotherAndGoesOn) {
   Start({.tensors = 3, .bytes = 1 << 20});
-  HoldBatchLanes(1);
+  HoldBatchWorkers(1);
   FakeTask next(4);
-  next.has_more_behind = true;
+  next.is_pipelined_stream = true;
   ASSERT_TRUE(scheduler_->Submit(&next).ok());
   EXPECT_EQ(device_.fake_batches().sizes(), (std::vector<int>{1, 1})) << "not launched";
   EXPECT_FALSE(next.is_done());
@@ -166,10 +166,10 @@ TEST_F(BatchTest, WhoHasMoreToBringLaunchesABatchBesideAnotherAndGoesOn) {
   EXPECT_EQ(Sum(next.Await()), 10);
 }
 
-// Batches on two lanes are launched in either order: here there is one.
+// Batches on two workers are launched in either order: here there is one.
 TEST_F(BatchTest, ABatchHoldsNoMoreThanTheLimits) {
-  Start({.tensors = 6, .bytes = 100}, /*lanes=*/1, 1 << 20, /*batch_lanes=*/1);
-  HoldBatchLanes(1);
+  Start({.tensors = 6, .bytes = 100}, /*workers=*/1, 1 << 20, /*batch_workers=*/1);
+  HoldBatchWorkers(1);
   Tasks tasks;
   for (const int count : {1, 1, 1, 1, 1, 1, 1, 8, 4, 1, 30, 1}) Submit(tasks, count);
   Release();
@@ -177,12 +177,12 @@ TEST_F(BatchTest, ABatchHoldsNoMoreThanTheLimits) {
   // Six of one element; 1 + 8 elements are 72 bytes, 4 more are too many; 4 + 1; 30 are too many
   // beside anything; 1.
   EXPECT_EQ(BatchesAfterThoseHeld(), (std::vector<int>{6, 2, 2, 1, 1}));
-  EXPECT_EQ(Told(), device_.fake_batches().sizes()) << "the lane had to cut what it was given";
+  EXPECT_EQ(Told(), device_.fake_batches().sizes()) << "the worker had to cut what it was given";
 }
 
 TEST_F(BatchTest, OthersPassABatchThatWaits) {
-  Start({.tensors = 6, .bytes = 1 << 20}, /*lanes=*/1);
-  HoldBatchLanes(kBatchLanes);
+  Start({.tensors = 6, .bytes = 1 << 20}, /*workers=*/1);
+  HoldBatchWorkers(kBatchWorkers);
   Tasks tasks;
   FakeTask& batched = Submit(tasks, 4);
   FakeTask stream(4, nullptr, /*is_sending=*/true);
@@ -194,9 +194,9 @@ TEST_F(BatchTest, OthersPassABatchThatWaits) {
 }
 
 TEST_F(BatchTest, OneThatFailsFailsAlone) {
-  Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
+  Start({.tensors = 100, .bytes = 1 << 20}, /*workers=*/1);
   device_.fake_batches().FailSum(SumTo(5), absl::OutOfRangeError("too large"));
-  HoldBatchLanes(kBatchLanes);
+  HoldBatchWorkers(kBatchWorkers);
   Tasks tasks;
   for (int i = 3; i < 8; ++i) {
     tasks.push_back(std::make_unique<FakeTask>(i));
@@ -215,8 +215,8 @@ TEST_F(BatchTest, OneThatFailsFailsAlone) {
 }
 
 TEST_F(BatchTest, AWithdrawnTaskIsNotInTheBatch) {
-  Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1);
-  HoldBatchLanes(kBatchLanes);
+  Start({.tensors = 100, .bytes = 1 << 20}, /*workers=*/1);
+  HoldBatchWorkers(kBatchWorkers);
   Tasks tasks;
   for (int i = 0; i < 4; ++i) Submit(tasks, i);
   EXPECT_TRUE(scheduler_->Withdraw(tasks[1].get()));
@@ -230,9 +230,10 @@ TEST_F(BatchTest, AWithdrawnTaskIsNotInTheBatch) {
 }
 
 TEST_F(BatchTest, ALostDeviceEndsTheBatchAndWhatWaits) {
-  Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/1, /*queue_depth_max=*/10, /*batch_lanes=*/1);
+  Start({.tensors = 2, .bytes = 1 << 20}, /*workers=*/1, /*queue_depth_max=*/10,
+        /*batch_workers=*/1);
   device_.fake_batches().FailSum(SumTo(5), DeviceLostError("gone"));
-  HoldBatchLanes(1);
+  HoldBatchWorkers(1);
   Tasks tasks;
   for (const int count : {5, 4, 3}) Submit(tasks, count);
   Release();
@@ -243,13 +244,13 @@ TEST_F(BatchTest, ALostDeviceEndsTheBatchAndWhatWaits) {
   EXPECT_EQ(scheduler_->state().load(), 0);
 }
 
-TEST_F(BatchTest, DrainingFinishesWhatWaitsForABatchLane) {
-  Start({.tensors = 2, .bytes = 1 << 20}, /*lanes=*/2);
-  HoldBatchLanes(kBatchLanes);
+TEST_F(BatchTest, DrainingFinishesWhatWaitsForABatchWorker) {
+  Start({.tensors = 2, .bytes = 1 << 20}, /*workers=*/2);
+  HoldBatchWorkers(kBatchWorkers);
   Tasks tasks;
   for (int i = 0; i < 5; ++i) Submit(tasks, i);
   scheduler_->Drain();
-  // The lanes' threads have had their chance to leave once this one is refused.
+  // The workers' threads have had their chance to leave once this one is refused.
   FakeTask late;
   EXPECT_EQ(scheduler_->Submit(&late).code(), absl::StatusCode::kUnavailable);
   Release();
@@ -260,16 +261,16 @@ TEST_F(BatchTest, DrainingFinishesWhatWaitsForABatchLane) {
   }
 }
 
-// Threads that stay because something waits for a batch lane leave when another takes it.
+// Threads that stay because something waits for a batch worker leave when another takes it.
 TEST_F(BatchTest, DrainingLeavesNoThreadAsleep) {
-  Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/6);
+  Start({.tensors = 100, .bytes = 1 << 20}, /*workers=*/6);
   Tasks tasks;
   const auto submit = [&tasks](DeviceScheduler& scheduler) {
     tasks.push_back(std::make_unique<FakeTask>());
     tasks.back()->LeaveToWorkers();
     return scheduler.Submit(tasks.back().get());
   };
-  for (int i = 0; i < kBatchLanes; ++i) {
+  for (int i = 0; i < kBatchWorkers; ++i) {
     ASSERT_TRUE(submit(*scheduler_).ok());
     device_.fake_batches().Await(static_cast<std::size_t>(i) + 1);
   }
@@ -287,8 +288,8 @@ TEST_F(BatchTest, DrainingLeavesNoThreadAsleep) {
 }
 
 TEST_F(BatchTest, TheQueuesLimitCountsWhatWaitsForABatch) {
-  Start({.tensors = 100, .bytes = 1 << 20}, /*lanes=*/1, /*queue_depth_max=*/2);
-  HoldBatchLanes(kBatchLanes);
+  Start({.tensors = 100, .bytes = 1 << 20}, /*workers=*/1, /*queue_depth_max=*/2);
+  HoldBatchWorkers(kBatchWorkers);
   Tasks tasks;
   for (int i = 0; i < 2; ++i) Submit(tasks, i);
   FakeTask refused;
@@ -298,7 +299,7 @@ TEST_F(BatchTest, TheQueuesLimitCountsWhatWaitsForABatch) {
 }
 
 TEST_F(BatchTest, ManySubmittersLoseNothing) {
-  Start({.tensors = 7, .bytes = 300}, /*lanes=*/4);
+  Start({.tensors = 7, .bytes = 300}, /*workers=*/4);
   gate_.Notify();
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -328,7 +329,7 @@ class BatchRunTest : public ::testing::Test {
  protected:
   BatchRunTest() {
     device_.fake_batches().BatchUpTo(1 << 20, {.tensors = 3, .bytes = 1 << 20});
-    lane_ = *device_.MakeBatchLane();
+    worker_ = *device_.MakeBatchWorker();
   }
   // Of tasks of 0, 1, ... `count` - 1 elements.
   BatchRun RunOf(int count) {
@@ -337,15 +338,15 @@ class BatchRunTest : public ::testing::Test {
       tasks_.push_back(std::make_unique<FakeTask>(i));
       queued.push_back({tasks_.back().get(), std::chrono::steady_clock::now()});
     }
-    return BatchRun(*lane_, std::move(queued));
+    return BatchRun(*worker_, std::move(queued));
   }
 
   FakeDevice device_;
-  std::unique_ptr<BatchLane> lane_;
+  std::unique_ptr<BatchWorker> worker_;
   Tasks tasks_;
 };
 
-// A lane that takes fewer than it is given.
+// A worker that takes fewer than it is given.
 TEST_F(BatchRunTest, WhatDoesNotFitGoesIntoTheNextBatch) {
   BatchRun run = RunOf(8);
   run.RunToEnd();

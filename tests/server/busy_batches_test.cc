@@ -20,7 +20,7 @@ class BusyBatchesTest : public FrontendFixture {
     batches_->BatchUpTo(1 << 20, {.tensors = 2, .bytes = 1 << 20});
     batches_->Hold(&gate_);
     admission_.SetLimits(64, 1 << 20);
-    Serve(std::move(device), {.lanes = 1, .queue_depth_max = 64});
+    Serve(std::move(device), {.workers = 1, .queue_depth_max = 64});
   }
   void TearDown() override {
     if (!gate_.HasBeenNotified()) gate_.Notify();
@@ -59,7 +59,7 @@ class BusyBatchesTest : public FrontendFixture {
 
 TEST_F(BusyBatchesTest, OtherCallsAreAnswered) {
   Reduce(16);
-  batches_->Await(kBatchLanes);
+  batches_->Await(kBatchWorkers);
   AwaitInFlight(16);
   for (int i = 0; i < 50; ++i) {
     const grpc::Status info = GetServerInfo();

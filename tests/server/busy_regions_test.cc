@@ -28,7 +28,7 @@ class BusyRegionsTest : public FrontendFixture {
     options_.limits.regions.cuda_bytes_max = 1024;
     options_.limits.regions.cuda_takes_results = true;
     admission_.SetLimits(2 * kCalls, 1 << 20);
-    FrontendFixture::Serve(std::move(device), {.lanes = kCalls, .queue_depth_max = kCalls});
+    FrontendFixture::Serve(std::move(device), {.workers = kCalls, .queue_depth_max = kCalls});
     inference_ = inference::GRPCInferenceService::NewStub(channel_);
     for (int i = 0; i < kCalls; ++i) {
       ASSERT_TRUE(regions_->RegisterCuda({"", Name(i)}, "8 bytes.", 0, 8).ok());

@@ -106,7 +106,7 @@ TEST_F(ChunkWaitTest, BytesAtTheRateMayTakeAsLongAsTheyLike) {
   }
 }
 
-// A lane that does not take them, say.
+// A worker that does not take them, say.
 TEST_F(ChunkWaitTest, TimeBetweenReadsIsNotTheClients) {
   Ms now(0);
   for (int i = 0; i < 10; ++i) {

@@ -70,9 +70,9 @@ TEST(ConfigTest, SpansGoToACollectorByHttpWhereTheBuildHasTheLibrary) {
 }
 
 TEST(ConfigTest, NumbersAreDecimal) {
-  EXPECT_EQ(Read({"--streams=010"})->streams, 10);
+  EXPECT_EQ(Read({"--workers-per-device=010"})->streams, 10);
   EXPECT_EQ(Read({"--drain-delay-ms=0"})->drain_delay_ms, 0);
-  EXPECT_EQ(Refusal({"--streams=0x10"}), "streams: '0x10' is no whole number");
+  EXPECT_EQ(Refusal({"--workers-per-device=0x10"}), "streams: '0x10' is no whole number");
 }
 
 TEST(ConfigTest, LimitsOfConnectionsHaveRanges) {
@@ -144,17 +144,18 @@ TEST(ConfigTest, ARefusedValueSaysWhereItComesFrom) {
   const UniqueTempFolder folder;
   const std::string file = folder.Write("config.toml", "streams = abc\n");
   const std::string twice = folder.Write("twice.toml", "streams = 4\nstreams = 5\n");
-  EXPECT_EQ(Refusal({"--streams=abc"}), "streams: 'abc' is no whole number");
-  EXPECT_EQ(Refusal({"--streams", "abc"}), "streams: 'abc' is no whole number");
+  EXPECT_EQ(Refusal({"--workers-per-device=abc"}), "streams: 'abc' is no whole number");
+  EXPECT_EQ(Refusal({"--workers-per-device", "abc"}), "streams: 'abc' is no whole number");
   EXPECT_EQ(Refusal({"--config", file.c_str()}),
             "streams: 'abc' is no whole number (in " + file + ")");
   EXPECT_EQ(Refusal({"--config", twice.c_str()}),
             "streams: is given more than once (in " + twice + ")");
-  EXPECT_EQ(Refusal({"--streams=1", "--streams=2"}), "streams: is given more than once");
-  EXPECT_EQ(Refusal({"--streams"}), "streams: needs a value");
-  setenv("WARPFOLD_STREAMS", "many", 1);
-  EXPECT_EQ(Refusal({}), "streams: 'many' is no whole number (in WARPFOLD_STREAMS)");
-  unsetenv("WARPFOLD_STREAMS");
+  EXPECT_EQ(Refusal({"--workers-per-device=1", "--workers-per-device=2"}),
+            "streams: is given more than once");
+  EXPECT_EQ(Refusal({"--workers-per-device"}), "streams: needs a value");
+  setenv("WARPFOLD_WORKERS_PER_DEVICE", "many", 1);
+  EXPECT_EQ(Refusal({}), "streams: 'many' is no whole number (in WARPFOLD_WORKERS_PER_DEVICE)");
+  unsetenv("WARPFOLD_WORKERS_PER_DEVICE");
 }
 
 TEST(ConfigTest, AnArrayIsAList) {
@@ -210,7 +211,8 @@ TEST(ConfigTest, ARefusedValueSaysWhatWouldBeTaken) {
   EXPECT_EQ(Refusal({"--log-level=loud"}), "log-level: 'loud' is none of debug|error|info|warning");
   EXPECT_EQ(Refusal({"--slab-bytes=4XB"}),
             "slab-bytes: '4XB' is no size: a whole number of bytes, or of KiB, MiB, GiB, TiB");
-  EXPECT_EQ(Refusal({"--streams=10000000000"}), "streams: 10000000000 is not between 0 and 1024");
+  EXPECT_EQ(Refusal({"--workers-per-device=10000000000"}),
+            "streams: 10000000000 is not between 0 and 1024");
   EXPECT_EQ(Refusal({"--strems=3"}), "The following argument was not expected: --strems=3");
 }
 
@@ -233,7 +235,7 @@ TEST(ConfigTest, ARefusalStartsWithTheOption) {
       {"--slab-bytes=65537", "slab-bytes: "},
       {"--slab-bytes=0", "slab-bytes: "},
       {"--slabs-per-stream=1", "slabs-per-stream: "},
-      {"--streams=-1", "streams: "},
+      {"--workers-per-device=-1", "streams: "},
       {"--scratch-bytes=0", "scratch-bytes: "},
       {"--max-tensor-bytes=0", "max-tensor-bytes: "},
       {"--max-message-bytes=2GiB", "max-message-bytes: "},
@@ -303,7 +305,7 @@ TEST(ConfigTest, TheVariableNamesAFileAndTheFlagAnother) {
 }
 
 TEST(ConfigTest, AnEmptyValueIsNotTheNextFlag) {
-  const absl::StatusOr<Config> config = Read({"--shared-memory-prefix=", "--streams=5"});
+  const absl::StatusOr<Config> config = Read({"--shared-memory-prefix=", "--workers-per-device=5"});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->shared_memory_prefix, "");
   EXPECT_EQ(config->streams, 5);

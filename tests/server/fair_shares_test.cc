@@ -1,4 +1,4 @@
-// Callers that want the same lanes, places and bytes: each gets its share, whatever another asks.
+// Callers that want the same workers, places and bytes: each gets its share, whatever another asks.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -15,8 +15,8 @@
 #include "server/core/base/refusal.h"
 #include "server/core/scheduling/batcher.h"
 #include "server/core/scheduling/device_scheduler.h"
-#include "server/core/scheduling/lane_shares.h"
 #include "server/core/scheduling/task_queue.h"
+#include "server/core/scheduling/worker_shares.h"
 #include "tests/server/fake_device.h"
 #include "tests/server/fake_task.h"
 
@@ -71,7 +71,7 @@ class LineTask final : public OwnedTask {
 };
 
 // How many of the first `count` that are taken, each charged by its line, are the modest one's.
-int ModestOf(TaskQueue& queue, LaneShares& shares, int count, double greedy_cost) {
+int ModestOf(TaskQueue& queue, WorkerShares& shares, int count, double greedy_cost) {
   int modest = 0;
   for (int i = 0; i < count; ++i) {
     const Task::Line line = queue.Pop().task->line;
@@ -86,7 +86,7 @@ class TaskQueueSharesTest : public ::testing::Test {
   void Push(const CallerUse& caller, int count) {
     for (int i = 0; i < count; ++i) queue_.Push(Queued(tasks_.emplace_back(caller)));
   }
-  LaneShares shares_;
+  WorkerShares shares_;
   TaskQueue queue_{shares_};
   std::deque<LineTask> tasks_;
 };
@@ -133,8 +133,8 @@ TEST_F(TaskQueueSharesTest, OneOfALineIsTakenBack) {
   EXPECT_TRUE(queue_.empty());
 }
 
-TEST(LaneSharesTest, ATurnIsChargedAsTheLastOneUntilItEnds) {
-  LaneShares shares;
+TEST(WorkerSharesTest, ATurnIsChargedAsTheLastOneUntilItEnds) {
+  WorkerShares shares;
   shares.End(&kGreedy, shares.Begin(&kGreedy), 5);
   EXPECT_DOUBLE_EQ(shares.had(&kGreedy), 5);
   const double charged = shares.Begin(&kGreedy);
@@ -146,8 +146,8 @@ TEST(LaneSharesTest, ATurnIsChargedAsTheLastOneUntilItEnds) {
 }
 
 // Callers come and go where addresses tell them apart.
-TEST(LaneSharesTest, WhoHasGoneIsForgotten) {
-  LaneShares shares;
+TEST(WorkerSharesTest, WhoHasGoneIsForgotten) {
+  WorkerShares shares;
   std::deque<CallerUse> callers(10'000);
   for (const CallerUse& caller : callers) {
     shares.Join(&caller);
@@ -189,9 +189,9 @@ TEST(BatcherSharesTest, ABatchHasBothCallers) {
   FakeDevice device;
   const BatchLimits limits{.tensors = 4, .bytes = 1 << 20};
   device.fake_batches().BatchUpTo(1 << 20, limits);
-  std::vector<std::unique_ptr<BatchLane>> lanes;
-  lanes.push_back(*device.MakeBatchLane());
-  Batcher batcher(limits, std::move(lanes));
+  std::vector<std::unique_ptr<BatchWorker>> workers;
+  workers.push_back(*device.MakeBatchWorker());
+  Batcher batcher(limits, std::move(workers));
   std::deque<LineTask> tasks;
   for (int i = 0; i < 10; ++i) batcher.Push(Queued(tasks.emplace_back(kGreedy)));
   for (int i = 0; i < 10; ++i) batcher.Push(Queued(tasks.emplace_back(kModest)));
@@ -204,7 +204,7 @@ TEST(BatcherSharesTest, ABatchHasBothCallers) {
 
 TEST(DeviceSchedulerSharesTest, AModestCallersTaskIsNext) {
   FakeDevice device;
-  auto scheduler = *DeviceScheduler::Create(device, {.lanes = 1, .on_lost = {}, .on_batch = {}});
+  auto scheduler = *DeviceScheduler::Create(device, {.workers = 1, .on_lost = {}, .on_batch = {}});
   Ends ends;
   absl::Notification gate;
   std::deque<LineTask> tasks;
@@ -270,17 +270,17 @@ TEST_F(AdmissionSharesTest, ACallerHoldsAsManyBytesAsAreLeft) {
   EXPECT_EQ(Fill(&greedy_, {.payload = 1600}), 1);
 }
 
-TEST_F(AdmissionSharesTest, ACallerHoldsAsManyLanesAsAreLeft) {
-  // Twelve of sixteen may need a lane.
+TEST_F(AdmissionSharesTest, ACallerHoldsAsManyWorkersAsAreLeft) {
+  // Twelve of sixteen may need a worker.
   Fill(&greedy_);
-  int lanes = 0;
-  for (AdmissionTicket& ticket : tickets_) lanes += ticket.TakeLane().ok() ? 1 : 0;
-  EXPECT_EQ(lanes, 6);
-  EXPECT_FALSE(admission_.CheckLanes(&greedy_).ok());
-  EXPECT_TRUE(admission_.CheckLanes(&modest_).ok());
-  EXPECT_TRUE(admission_.CheckLanes().ok());
+  int workers = 0;
+  for (AdmissionTicket& ticket : tickets_) workers += ticket.TakeWorker().ok() ? 1 : 0;
+  EXPECT_EQ(workers, 6);
+  EXPECT_FALSE(admission_.CheckWorkers(&greedy_).ok());
+  EXPECT_TRUE(admission_.CheckWorkers(&modest_).ok());
+  EXPECT_TRUE(admission_.CheckWorkers().ok());
   tickets_.clear();
-  EXPECT_EQ(greedy_.lane_requests, 0);
+  EXPECT_EQ(greedy_.worker_requests, 0);
 }
 
 TEST_F(AdmissionSharesTest, AQuotaTakesThePlaceOfTheShare) {
@@ -293,9 +293,9 @@ TEST_F(AdmissionSharesTest, AQuotaTakesThePlaceOfTheShare) {
   EXPECT_EQ(Fill(&modest_), 2);
   EXPECT_EQ(Fill(&third_), 1) << "a share of what is left";
   EXPECT_EQ(admission_.state().refused_share, 4U);
-  int lanes = 0;
-  for (std::size_t i = 0; i < 12; ++i) lanes += tickets_[i].TakeLane().ok() ? 1 : 0;
-  EXPECT_EQ(lanes, 12) << "with no share of the lanes";
+  int workers = 0;
+  for (std::size_t i = 0; i < 12; ++i) workers += tickets_[i].TakeWorker().ok() ? 1 : 0;
+  EXPECT_EQ(workers, 12) << "with no share of the workers";
 }
 
 TEST_F(AdmissionSharesTest, AQuotaAboveTheLimitIsTheLimit) {

@@ -29,7 +29,7 @@ class FakeBatches {
   }
   BatchLimits limits() const { return limits_; }
   bool Batches(const Plan& plan) const { return plan.input_bytes <= tensor_bytes_max_; }
-  std::unique_ptr<BatchLane> MakeLane() { return std::make_unique<FakeBatchLane>(*this); }
+  std::unique_ptr<BatchWorker> MakeWorker() { return std::make_unique<FakeBatchWorker>(*this); }
 
   // No batch launched from now on ends before `gate`.
   void Hold(absl::Notification* gate) {
@@ -56,9 +56,9 @@ class FakeBatches {
   }
 
  private:
-  class FakeBatchLane final : public BatchLane {
+  class FakeBatchWorker final : public BatchWorker {
    public:
-    explicit FakeBatchLane(FakeBatches& batches) : batches_(batches) {}
+    explicit FakeBatchWorker(FakeBatches& batches) : batches_(batches) {}
     std::optional<absl::Span<std::byte>> Add(const Plan& plan) override {
       const std::size_t bytes = static_cast<std::size_t>(plan.input_bytes);
       const BatchLimits& limits = batches_.limits_;

@@ -1,4 +1,4 @@
-// A device that tests control: its lanes add up int64 elements and wait where they are told to.
+// A device that tests control: its workers add up int64 elements and wait where they are told to.
 #ifndef WARPFOLD_TESTS_SERVER_FAKE_DEVICE_H_
 #define WARPFOLD_TESTS_SERVER_FAKE_DEVICE_H_
 
@@ -39,8 +39,8 @@ class FakeDevice final : public Executor {
   std::int64_t inline_bytes_max() const override { return inline_bytes_max_; }
   // For schedulers made from now on.
   void RunInlineUpTo(std::int64_t bytes) { inline_bytes_max_ = bytes; }
-  absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override {
-    return std::make_unique<FakeLane>(*this);
+  absl::StatusOr<std::unique_ptr<Worker>> MakeWorker() override {
+    return std::make_unique<FakeWorker>(*this);
   }
 
   absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override {
@@ -107,8 +107,8 @@ class FakeDevice final : public Executor {
   FakeBatches& fake_batches() { return fake_batches_; }
   BatchLimits batch_limits() const override { return fake_batches_.limits(); }
   bool Batches(const Plan& plan) const override { return fake_batches_.Batches(plan); }
-  absl::StatusOr<std::unique_ptr<BatchLane>> MakeBatchLane() override {
-    return fake_batches_.MakeLane();
+  absl::StatusOr<std::unique_ptr<BatchWorker>> MakeBatchWorker() override {
+    return fake_batches_.MakeWorker();
   }
 
   // The next Begin answers `status`.
@@ -189,9 +189,9 @@ class FakeDevice final : public Executor {
   };
 
   // Sums int64 elements, whatever the plan says.
-  class FakeLane final : public Lane {
+  class FakeWorker final : public Worker {
    public:
-    explicit FakeLane(FakeDevice& device) : device_(device), slab_(device.slab_bytes_) {}
+    explicit FakeWorker(FakeDevice& device) : device_(device), slab_(device.slab_bytes_) {}
     absl::Status Begin(const Plan& plan) override {
       missing_bytes_ = plan.input_bytes;
       sum_ = 0;

@@ -33,7 +33,7 @@ class FakePayload final : public PayloadSource {
     reads_left_ = reads;
     act_ = std::move(act);
   }
-  // Notified when a lane reads.
+  // Notified when a worker reads.
   absl::Notification& opened() { return opened_; }
 
   absl::Status ReadInto(absl::Span<std::byte> out) override {
@@ -113,7 +113,7 @@ class CountedTask final : public OwnedTask {
     payload = &payload_;
     waits_for_client = is_sending;
     may_run_inline = !is_sending;
-    has_more_behind = more_behind;
+    is_pipelined_stream = more_behind;
   }
   void OnDone(TaskReport /*report*/) override { ends_.fetch_add(1); }
   int ends() const { return ends_; }

@@ -36,7 +36,7 @@ class FaultyDevice final : public Executor {
     absl::MutexLock lock(&mutex_);
     next_status_ = std::move(status);
   }
-  // Lanes that reduce a tensor wait, from now on until Release.
+  // Workers that reduce a tensor wait, from now on until Release.
   void Hold() {
     absl::MutexLock lock(&mutex_);
     holds_ = true;
@@ -60,49 +60,49 @@ class FaultyDevice final : public Executor {
     absl::MutexLock lock(&mutex_);
     return reductions_;
   }
-  // Waits until `count` lanes wait.
+  // Waits until `count` workers wait.
   void AwaitHeld(int count) {
     absl::MutexLock lock(&mutex_);
     while (held_ < count) held_changed_.Wait(&mutex_);
   }
 
   const DeviceInfo& info() const override { return info_; }
-  absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override {
-    return std::make_unique<FaultyLane>(*this, *cpu_.MakeLane());
+  absl::StatusOr<std::unique_ptr<Worker>> MakeWorker() override {
+    return std::make_unique<FaultyWorker>(*this, *cpu_.MakeWorker());
   }
   absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override {
     return cpu_.AllocateTensor(size_bytes);
   }
 
  private:
-  class FaultyLane final : public Lane {
+  class FaultyWorker final : public Worker {
    public:
-    FaultyLane(FaultyDevice& device, std::unique_ptr<Lane> lane)
-        : device_(device), lane_(std::move(lane)) {}
+    FaultyWorker(FaultyDevice& device, std::unique_ptr<Worker> worker)
+        : device_(device), worker_(std::move(worker)) {}
     absl::Status Begin(const Plan& plan) override {
       if (device_.lost_) return DeviceLostError("an illegal memory access");
-      return lane_->Begin(plan);
+      return worker_->Begin(plan);
     }
-    absl::StatusOr<absl::Span<std::byte>> Buffer() override { return lane_->Buffer(); }
-    absl::Status Commit(std::size_t byte_count) override { return lane_->Commit(byte_count); }
+    absl::StatusOr<absl::Span<std::byte>> Buffer() override { return worker_->Buffer(); }
+    absl::Status Commit(std::size_t byte_count) override { return worker_->Commit(byte_count); }
     absl::StatusOr<Outcome> Finish() override {
-      absl::StatusOr<Outcome> outcome = lane_->Finish();
+      absl::StatusOr<Outcome> outcome = worker_->Finish();
       if (outcome.ok() && device_.flipped_) outcome->results[0][0] ^= 1;
       return outcome;
     }
-    void Abandon() override { lane_->Abandon(); }
-    absl::StatusOr<std::unique_ptr<Suspended>> Suspend() override { return lane_->Suspend(); }
+    void Abandon() override { worker_->Abandon(); }
+    absl::StatusOr<std::unique_ptr<Suspended>> Suspend() override { return worker_->Suspend(); }
     absl::Status Resume(std::unique_ptr<Suspended> suspended) override {
-      return lane_->Resume(std::move(suspended));
+      return worker_->Resume(std::move(suspended));
     }
     absl::StatusOr<Outcome> Reduce(const Plan& plan, const std::byte* data) override {
       if (absl::Status status = device_.Gate(); !status.ok()) return status;
-      if (!plan.leaves_partials) return lane_->Reduce(plan, data);
+      if (!plan.leaves_partials) return worker_->Reduce(plan, data);
       if (!device_.has_room_for_partials_) return absl::ResourceExhaustedError("no room");
       ++device_.partials_;
       Plan exact = plan;
       exact.leaves_partials = false;
-      return lane_->Reduce(exact, data);
+      return worker_->Reduce(exact, data);
     }
     bool JoinsPartials(const Plan&) const override { return device_.joins_partials_; }
     // Of equal shards of a tensor of one dimension, in their order.
@@ -125,13 +125,13 @@ class FaultyDevice final : public Executor {
     }
     absl::Status BeginWrite(std::byte* to, std::size_t size_bytes) override {
       if (device_.lost_) return DeviceLostError("an illegal memory access");
-      return lane_->BeginWrite(to, size_bytes);
+      return worker_->BeginWrite(to, size_bytes);
     }
-    absl::Status FinishWrite() override { return lane_->FinishWrite(); }
+    absl::Status FinishWrite() override { return worker_->FinishWrite(); }
 
    private:
     FaultyDevice& device_;
-    std::unique_ptr<Lane> lane_;
+    std::unique_ptr<Worker> worker_;
   };
 
   // Where the reduction of a tensor begins.
@@ -160,7 +160,7 @@ class FaultyDevice final : public Executor {
   absl::CondVar held_changed_;
   bool holds_ ABSL_GUARDED_BY(mutex_) = false;
   int reductions_ ABSL_GUARDED_BY(mutex_) = 0;
-  int held_ ABSL_GUARDED_BY(mutex_) = 0;  // lanes in the gate
+  int held_ ABSL_GUARDED_BY(mutex_) = 0;  // workers in the gate
   absl::Status next_status_ ABSL_GUARDED_BY(mutex_);
 };
 

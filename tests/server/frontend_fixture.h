@@ -99,13 +99,13 @@ class FrontendFixture : public ::testing::Test {
   std::unique_ptr<v1::ReductionService::Stub> stub_;
 };
 
-// One lane, three requests in flight; the queue has room for all of them.
+// One worker, three requests in flight; the queue has room for all of them.
 class FrontendTest : public FrontendFixture {
  protected:
   void SetUp() override {
     auto device = std::make_unique<GatedDevice>();
     device_ = device.get();
-    Serve(std::move(device), {.lanes = 1, .queue_depth_max = 3});
+    Serve(std::move(device), {.workers = 1, .queue_depth_max = 3});
   }
   void TearDown() override {
     device_->Open();

@@ -29,7 +29,7 @@ TEST_F(FrontendTest, QueuedCallsThatAreCancelledGiveTheirPlacesBackAtOnce) {
 
   calls[1]->context.TryCancel();
   calls[2]->context.TryCancel();
-  AwaitInFlight(1);  // while the lane is still held back
+  AwaitInFlight(1);  // while the worker is still held back
   EXPECT_EQ(scheduler_->state().queued, 0);
   device_->Open();
   for (const auto& call : calls) call->done.WaitForNotification();
@@ -79,7 +79,7 @@ TEST_F(FrontendTest, AManyStreamCancelledWithItemsQueuedAndRunningEndsCleanly) {
   AwaitInFlight(3);
   device_->AwaitBegun();
   context.TryCancel();
-  AwaitInFlight(1);  // the queued two are gone; the running one cannot be until its lane moves
+  AwaitInFlight(1);  // the queued two are gone; the running one cannot be until its worker moves
   device_->Open();
   AwaitInFlight(0);
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
@@ -103,7 +103,7 @@ TEST_F(FrontendTest, AManyStreamHoldsABoundedNumberOfItems) {
   EXPECT_EQ(answers, 500);
 }
 
-// One runs, the others wait for its lane.
+// One runs, the others wait for its worker.
 TEST_F(FrontendTest, AQueuedStreamThatIsCancelledFreesItsPlaceAtOnce) {
   std::vector<std::unique_ptr<Call>> calls;
   std::vector<std::unique_ptr<grpc::ClientWriter<v1::ReduceStreamRequest>>> writers;
@@ -132,7 +132,7 @@ class UploadPlacesCallTest : public FrontendFixture {
     options_.limits.queue_timeout = std::chrono::milliseconds(1);
     auto device = std::make_unique<GatedDevice>();
     device->Open();
-    Serve(std::move(device), {.lanes = 1, .queue_depth_max = 3});
+    Serve(std::move(device), {.workers = 1, .queue_depth_max = 3});
   }
   void WaitForAPlaceWithoutEnd() {
     options_.limits.queue_timeout = std::chrono::milliseconds(60'000);

@@ -1,4 +1,4 @@
-// A device whose lanes wait, in Begin and in Reduce, until the test opens it. It keeps tensors.
+// A device whose workers wait, in Begin and in Reduce, until the test opens it. It keeps tensors.
 #ifndef WARPFOLD_TESTS_SERVER_GATED_DEVICE_H_
 #define WARPFOLD_TESTS_SERVER_GATED_DEVICE_H_
 
@@ -16,19 +16,19 @@ namespace warpfold {
 class GatedDevice final : public Executor {
  public:
   const DeviceInfo& info() const override { return info_; }
-  absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override {
-    return std::make_unique<GatedLane>(*this);
+  absl::StatusOr<std::unique_ptr<Worker>> MakeWorker() override {
+    return std::make_unique<GatedWorker>(*this);
   }
 
   absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override {
     return std::make_unique<GatedMemory>(size_bytes);
   }
 
-  // Waits until a lane has begun.
+  // Waits until a worker has begun.
   void AwaitBegun() { begun_.WaitForNotification(); }
   // That have begun.
   int writes() const { return writes_; }
-  // Lets every lane go, now and later.
+  // Lets every worker go, now and later.
   void Open() {
     if (!open_.HasBeenNotified()) open_.Notify();
   }
@@ -43,9 +43,9 @@ class GatedDevice final : public Executor {
     mutable std::vector<std::byte> bytes_;
   };
 
-  class GatedLane final : public Lane {
+  class GatedWorker final : public Worker {
    public:
-    explicit GatedLane(GatedDevice& device) : device_(device), slab_(4096) {}
+    explicit GatedWorker(GatedDevice& device) : device_(device), slab_(4096) {}
     absl::Status Begin(const Plan& /*plan*/) override {
       if (!device_.begun_.HasBeenNotified()) device_.begun_.Notify();
       device_.open_.WaitForNotification();

@@ -1,5 +1,5 @@
 // Clients that go, or whose deadline passes, while a device works for them: they hear of it at
-// once, the lane and all that is held come back when the device lets go, and the next is served.
+// once, the worker and all that is held come back when the device lets go, and the next is served.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -30,7 +30,7 @@ class GoneClientTest : public FrontendTest, public testing::WithParamInterface<W
     return StatusCode::CANCELLED;
   }
 
-  // A Reduce that goes once its lane has begun.
+  // A Reduce that goes once its worker has begun.
   void ExpectGoes(const v1::ReduceRequest& request) {
     Call call;
     call.request = request;

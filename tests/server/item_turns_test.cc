@@ -61,7 +61,7 @@ class ItemTurnsTest : public FrontendFixture {
         {});
     auto device = std::make_unique<GatedDevice>();
     device->Open();
-    Serve(std::move(device), {.lanes = 1, .queue_depth_max = 8});
+    Serve(std::move(device), {.workers = 1, .queue_depth_max = 8});
     HoldTurns();
   }
   void TearDown() override {
@@ -198,7 +198,7 @@ TEST_F(ItemTurnsTest, OneThatWaitsTooLongIsRefusedByItsId) {
   EXPECT_EQ(refused.status().code(), static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED));
 }
 
-// What it asks for is done by a lane: its stream keeps no other from the processors meanwhile.
+// What it asks for is done by a worker: its stream keeps no other from the processors meanwhile.
 TEST_F(ItemTurnsTest, AnItemOfAResidentTensorEndsTheTurn) {
   const auto created = tensors_->Create(Access{.owner = "caller"}, {DType::kI64, {1}, 8}, {});
   ASSERT_TRUE(created.ok()) << created.status();

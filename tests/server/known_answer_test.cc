@@ -21,7 +21,7 @@ namespace warpfold {
 namespace {
 
 std::unique_ptr<DeviceScheduler> Make(Executor& device) {
-  return *DeviceScheduler::Create(device, {.lanes = 1});
+  return *DeviceScheduler::Create(device, {.workers = 1});
 }
 
 std::vector<double> Doubles(const std::string& bytes) {
@@ -97,22 +97,22 @@ TEST(KnownAnswerTest, AreWhatTheReferenceSays) {
   }
 }
 
-// A device whose lanes are right, and whose batches are not.
+// A device whose workers are right, and whose batches are not.
 class WrongInBatches final : public Executor {
  public:
   WrongInBatches() {
     batches_.fake_batches().BatchUpTo(64 << 10, {.tensors = 8, .bytes = 1 << 20});
   }
-  const DeviceInfo& info() const override { return lanes_.info(); }
-  absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override { return lanes_.MakeLane(); }
+  const DeviceInfo& info() const override { return workers_.info(); }
+  absl::StatusOr<std::unique_ptr<Worker>> MakeWorker() override { return workers_.MakeWorker(); }
   BatchLimits batch_limits() const override { return batches_.batch_limits(); }
   bool Batches(const Plan& plan) const override { return batches_.Batches(plan); }
-  absl::StatusOr<std::unique_ptr<BatchLane>> MakeBatchLane() override {
-    return batches_.MakeBatchLane();
+  absl::StatusOr<std::unique_ptr<BatchWorker>> MakeBatchWorker() override {
+    return batches_.MakeBatchWorker();
   }
 
  private:
-  CpuExecutor lanes_{{.slab_bytes = 64 << 10}};
+  CpuExecutor workers_{{.slab_bytes = 64 << 10}};
   FakeDevice batches_;  // adds up integers
 };
 

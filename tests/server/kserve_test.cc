@@ -80,7 +80,7 @@ TEST_F(KServeTest, AStreamThatIsCancelledEndsWithItemsQueuedRunningAndAnswered) 
   AwaitInFlight(3);
   device_->AwaitBegun();
   context.TryCancel();
-  AwaitInFlight(1);  // the running one cannot end until its lane moves
+  AwaitInFlight(1);  // the running one cannot end until its worker moves
   device_->Open();
   AwaitInFlight(0);
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);

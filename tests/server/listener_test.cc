@@ -42,7 +42,7 @@ class ListenerTest : public FrontendFixture {
     if (!callers.empty()) callers_ = *CallerTable::Parse(callers, NamesOf(options_.listen));
     auto device = std::make_unique<GatedDevice>();
     device_ = device.get();
-    FrontendFixture::Serve(std::move(device), {.lanes = 1, .queue_depth_max = 3});
+    FrontendFixture::Serve(std::move(device), {.workers = 1, .queue_depth_max = 3});
   }
   void TearDown() override {
     device_->Open();

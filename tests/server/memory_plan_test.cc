@@ -16,7 +16,7 @@ MemoryLimit Limit(std::int64_t mib) {
 TEST(MemoryPlanTest, TheSumOfACpuNamesEachTermAndItsOptions) {
   const Config config{.streams = 4};
   EXPECT_EQ(MemoryPlan(config, Backend::kCpu, 1).Sum(),
-            "256 MiB process + 16 MiB staging (4 streams x 1 x --slab-bytes 4 MiB) + 2112 MiB "
+            "256 MiB process + 16 MiB staging (4 workers x 1 x --slab-bytes 4 MiB) + 2112 MiB "
             "received (2 x --max-bytes-in-flight 1024 MiB + 64 MiB) + 320 MiB one reduction "
             "(--scratch-bytes 256 MiB + --max-result-bytes 64 MiB) = 2704 MiB");
 }
@@ -24,8 +24,8 @@ TEST(MemoryPlanTest, TheSumOfACpuNamesEachTermAndItsOptions) {
 TEST(MemoryPlanTest, TheSumOfGpusHasTheirPinnedMemoryAndNotTheirScratch) {
   const Config config{.streams = 8};
   EXPECT_EQ(MemoryPlan(config, Backend::kCuda, 2).Sum(),
-            "256 MiB process + 256 MiB staging (16 streams x 4 x --slab-bytes 4 MiB) + 8 MiB "
-            "batches (2 x --batch-lanes 4 x --max-batch-bytes 1 MiB) + 2112 MiB received (2 x "
+            "256 MiB process + 256 MiB staging (16 workers x 4 x --slab-bytes 4 MiB) + 8 MiB "
+            "batches (2 x --batch-workers 4 x --max-batch-bytes 1 MiB) + 2112 MiB received (2 x "
             "--max-bytes-in-flight 1024 MiB + 64 MiB) + 128 MiB one reduction (2 x "
             "--max-result-bytes 64 MiB) = 2760 MiB");
 }

@@ -30,7 +30,7 @@ class OwnershipTest : public FrontendFixture {
     options_.limits.regions.shared_prefix = ShmSegment::kPrefix;
     auto device = std::make_unique<GatedDevice>();
     device->Open();
-    Serve(std::move(device), {.lanes = 2});
+    Serve(std::move(device), {.workers = 2});
     tensor_stub_ = v1::TensorService::NewStub(channel_);
     inference_stub_ = inference::GRPCInferenceService::NewStub(channel_);
   }

@@ -30,7 +30,7 @@ TEST(TaskQueueTest, IsAModelsDequeUnderAnySchedule) {
   SCOPED_TRACE(kSeed);
   std::mt19937 random(kSeed);
   std::deque<FakeTask> tasks(64);
-  LaneShares shares;
+  WorkerShares shares;
   TaskQueue queue(shares);
   std::deque<Task*> model;
   for (int step = 0; step < 1'000'000; ++step) {
@@ -69,16 +69,16 @@ TEST(TaskQueueTest, IsAModelsDequeUnderAnySchedule) {
   }
 }
 
-TEST(BatcherTest, FormsTheOldestUpToItsLimitsWhileALaneIsFree) {
+TEST(BatcherTest, FormsTheOldestUpToItsLimitsWhileAWorkerIsFree) {
   constexpr unsigned kSeed = 2;
   SCOPED_TRACE(kSeed);
   std::mt19937 random(kSeed);
   FakeDevice device;
   const BatchLimits limits{.tensors = 5, .bytes = 100};
   device.fake_batches().BatchUpTo(1 << 20, limits);
-  std::vector<std::unique_ptr<BatchLane>> lanes;
-  for (int i = 0; i < 3; ++i) lanes.push_back(*device.MakeBatchLane());
-  Batcher batcher(limits, std::move(lanes));
+  std::vector<std::unique_ptr<BatchWorker>> workers;
+  for (int i = 0; i < 3; ++i) workers.push_back(*device.MakeBatchWorker());
+  Batcher batcher(limits, std::move(workers));
   std::deque<FakeTask> tasks;
   for (int i = 0; i < 40; ++i) tasks.emplace_back(i % 17);
   std::deque<FakeTask*> model;
@@ -102,7 +102,7 @@ TEST(BatcherTest, FormsTheOldestUpToItsLimitsWhileALaneIsFree) {
         if (runs.empty()) break;
         std::swap(runs[random() % runs.size()], runs.back());
         for (const QueuedTask& queued : runs.back()->tasks()) running.erase(queued.task);
-        batcher.GiveBack(runs.back()->lane());
+        batcher.GiveBack(runs.back()->worker());
         runs.pop_back();
     }
     std::unique_ptr<BatchRun> run = batcher.Form();
@@ -125,14 +125,14 @@ TEST(BatcherTest, FormsTheOldestUpToItsLimitsWhileALaneIsFree) {
     }
     ASSERT_EQ(batcher.waiting(), model.size());
     ASSERT_EQ(batcher.is_idle(), runs.empty());
-    ASSERT_EQ(batcher.has_free_lane(), runs.size() < 3);
+    ASSERT_EQ(batcher.has_free_worker(), runs.size() < 3);
   }
 }
 
 TEST(BatchCompleterTest, EveryBatchEndsOnceThoughTheCompleterEnds) {
   FakeDevice device;
   device.fake_batches().BatchUpTo(1 << 20, {.tensors = 4, .bytes = 1 << 20});
-  std::vector<std::unique_ptr<BatchLane>> lanes;
+  std::vector<std::unique_ptr<BatchWorker>> workers;
   std::deque<FakeTask> tasks;
   absl::Notification gate;
   device.fake_batches().Hold(&gate);
@@ -145,10 +145,10 @@ TEST(BatchCompleterTest, EveryBatchEndsOnceThoughTheCompleterEnds) {
           ends.fetch_add(1);
         });
     for (int i = 0; i < 40; ++i) {
-      lanes.push_back(*device.MakeBatchLane());
+      workers.push_back(*device.MakeBatchWorker());
       std::vector<QueuedTask> queued;
       for (int k = 0; k < 2; ++k) queued.push_back(Queued(tasks.emplace_back()));
-      auto run = std::make_unique<BatchRun>(*lanes.back(), std::move(queued));
+      auto run = std::make_unique<BatchRun>(*workers.back(), std::move(queued));
       if (i % 2 == 0) {
         EXPECT_FALSE(run->Run(Clock::time_point::min()));
       }
@@ -172,8 +172,8 @@ TEST(DeviceSchedulerScheduleTest, EveryTaskEndsOnce) {
     device.fake_batches().BatchUpTo(24, {.tensors = 3, .bytes = 60});
     if (round % 3 == 0) device.fake_batches().FailSum(3, DeviceLostError("gone"));
     auto scheduler = *DeviceScheduler::Create(
-        device, {.lanes = 2,
-                 .batch_lanes = 2,
+        device, {.workers = 2,
+                 .batch_workers = 2,
                  .queue_depth_max = round % 4 == 0 ? 4 : 1 << 20,
                  .look_max = std::chrono::microseconds(round % 2 * 50),
                  .caller_wait_max = std::chrono::microseconds(round % 5 == 0 ? 0 : 50)});

@@ -68,7 +68,7 @@ class ReductionTest : public ::testing::Test {
     auto device = std::make_unique<FakeDevice>();
     device_ = device.get();
     devices_.push_back(std::move(device));
-    scheduler_ = *Scheduler::Create(devices_, {.lanes = 1});
+    scheduler_ = *Scheduler::Create(devices_, {.workers = 1});
     tensors_ = std::make_unique<TensorTable>(devices_, ResidentLimits());
     regions_ = std::make_unique<RegionTable>(devices_, RegionLimits());
     services_ = std::make_unique<Services>(Services{.limits = limits_,

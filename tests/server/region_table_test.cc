@@ -383,8 +383,8 @@ class RegionTask final : public OwnedTask {
   absl::Notification done_;
 };
 
-TEST_F(RegionTableTest, LanesSumWhatIsStagedAndWhatTheyReadInPlace) {
-  const auto scheduler = *Scheduler::Create(devices_, {.lanes = 1});
+TEST_F(RegionTableTest, WorkersSumWhatIsStagedAndWhatTheyReadInPlace) {
+  const auto scheduler = *Scheduler::Create(devices_, {.workers = 1});
   ASSERT_TRUE(table_->RegisterShared({"", "staged"}, segment_.key(), 0, 800).ok());
   device().MapsShared();
   ASSERT_TRUE(table_->RegisterShared({"", "mapped"}, segment_.key(), 0, 800).ok());

@@ -23,7 +23,7 @@ class ResidentTest : public FrontendTest {
     EXPECT_EQ(state.ending.tensors, 0);
   }
 
-  // A complete tensor of one i64. The gated lane lets writes through.
+  // A complete tensor of one i64. The gated worker lets writes through.
   std::string CreateWhole() {
     const std::string id = tensors_->Create({}, {DType::kI64, {1}, 8}, {})->id;
     EXPECT_EQ(*tensors_->Write(Everyone(), id, 0, 8)->Commit(), 0);
@@ -136,8 +136,9 @@ TEST_F(ResidentTest, QueuedReductionsThatAreCancelledOrRefusedGiveTheirLeasesBac
   EXPECT_EQ(tensors_->state().complete.tensors, 0);
 }
 
-// The device's memory is taken on a lane's thread: for that a CreateTensor waits as all work does.
-TEST_F(ResidentTest, ATensorIsMadeWhenALaneIsFreeAndNotForAClientThatHasGone) {
+// The device's memory is taken on a worker's thread: for that a CreateTensor waits as all work
+// does.
+TEST_F(ResidentTest, ATensorIsMadeWhenAWorkerIsFreeAndNotForAClientThatHasGone) {
   Call running;
   running.request = Request();
   Begin(running);

@@ -17,9 +17,9 @@
 namespace warpfold {
 namespace {
 
-std::unique_ptr<DeviceScheduler> Make(FakeDevice& device, int lanes, int queue_depth_max = 100) {
+std::unique_ptr<DeviceScheduler> Make(FakeDevice& device, int workers, int queue_depth_max = 100) {
   absl::StatusOr<std::unique_ptr<DeviceScheduler>> scheduler =
-      DeviceScheduler::Create(device, {.lanes = lanes, .queue_depth_max = queue_depth_max});
+      DeviceScheduler::Create(device, {.workers = workers, .queue_depth_max = queue_depth_max});
   EXPECT_TRUE(scheduler.ok());
   return *std::move(scheduler);
 }
@@ -54,7 +54,7 @@ TEST(DeviceSchedulerTest, TimesAreOfTheQueueAndOfTheSender) {
   const TaskReport& of_slow = slow.Await();
   const TaskReport& of_queued = queued.Await();
   const auto wall = std::chrono::steady_clock::now() - start;
-  // The one waited for its sender, the other for the lane, for as long as the gate was shut.
+  // The one waited for its sender, the other for the worker, for as long as the gate was shut.
   EXPECT_GE(of_slow.receive, waited);
   EXPECT_GE(of_queued.queue, waited);
   EXPECT_LE(of_slow.queue + of_slow.receive, wall);
@@ -78,7 +78,7 @@ TEST(DeviceSchedulerTest, SmallTaskIsDoneByTheThreadThatBringsIt) {
   ASSERT_TRUE(small.is_done());
   EXPECT_EQ(small.done_by(), std::this_thread::get_id());
   EXPECT_EQ(Sum(small.Await()), 10);
-  EXPECT_EQ(scheduler->state().lanes_in_use, 0);
+  EXPECT_EQ(scheduler->state().workers_in_use, 0);
 
   FakeTask large(5);
   FakeTask slow(4, nullptr, /*is_sending=*/true);
@@ -91,7 +91,7 @@ TEST(DeviceSchedulerTest, SmallTaskIsDoneByTheThreadThatBringsIt) {
   }
 }
 
-TEST(DeviceSchedulerTest, SmallTaskQueuesWhenItsLanesAreBusyAndIsRefusedWhileDraining) {
+TEST(DeviceSchedulerTest, SmallTaskQueuesWhenItsWorkersAreBusyAndIsRefusedWhileDraining) {
   FakeDevice device;
   device.RunInlineUpTo(32);
   const auto scheduler = Make(device, 1);
@@ -108,7 +108,7 @@ TEST(DeviceSchedulerTest, SmallTaskQueuesWhenItsLanesAreBusyAndIsRefusedWhileDra
 
   FakeTask again(4);
   ASSERT_TRUE(scheduler->Submit(&again).ok());
-  EXPECT_EQ(again.done_by(), std::this_thread::get_id()) << "the lane was not given back";
+  EXPECT_EQ(again.done_by(), std::this_thread::get_id()) << "the worker was not given back";
   scheduler->Drain();
   FakeTask late(4);
   EXPECT_EQ(scheduler->Submit(&late).code(), absl::StatusCode::kUnavailable);
@@ -134,7 +134,7 @@ TEST(DeviceSchedulerTest, FullQueueRefusesAtOnceAndMayRetry) {
   EXPECT_FALSE(refused.is_done());
 }
 
-TEST(DeviceSchedulerTest, TasksThatWaitForALaneFillNoQueueOfBatches) {
+TEST(DeviceSchedulerTest, TasksThatWaitForAWorkerFillNoQueueOfBatches) {
   FakeDevice device;
   absl::Notification gate;
   device.fake_batches().BatchUpTo(1 << 20, {.tensors = 100, .bytes = 1 << 20});
@@ -146,7 +146,7 @@ TEST(DeviceSchedulerTest, TasksThatWaitForALaneFillNoQueueOfBatches) {
     ASSERT_TRUE(scheduler->Submit(&streams.back()).ok());
     if (i == 0) streams[0].fake_payload().opened().WaitForNotification();
   }
-  std::deque<FakeTask> batched(kBatchLanes + 2);
+  std::deque<FakeTask> batched(kBatchWorkers + 2);
   std::vector<FakeTask*> accepted;
   for (FakeTask& task : batched) {
     if (scheduler->Submit(&task).ok()) accepted.push_back(&task);
@@ -215,7 +215,7 @@ TEST(DeviceSchedulerTest, WhatNobodyWantsAnyMoreIsNotQueued) {
   EXPECT_FALSE(task.is_done());
 }
 
-TEST(DeviceSchedulerTest, CancellationBetweenBuffersAbandonsTheLaneForTheNext) {
+TEST(DeviceSchedulerTest, CancellationBetweenBuffersAbandonsTheWorkerForTheNext) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
   absl::Notification gate;
@@ -231,7 +231,7 @@ TEST(DeviceSchedulerTest, CancellationBetweenBuffersAbandonsTheLaneForTheNext) {
   EXPECT_EQ(Sum(next.Await()), 10);
 }
 
-TEST(DeviceSchedulerTest, AFailedReadAbandonsTheLaneAndKeepsItsStatus) {
+TEST(DeviceSchedulerTest, AFailedReadAbandonsTheWorkerAndKeepsItsStatus) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
   FakeTask task;
@@ -252,7 +252,7 @@ TEST(DeviceSchedulerTest, AFailedBeginNeverOpensThePayload) {
   EXPECT_FALSE(task.fake_payload().opened().HasBeenNotified());
 }
 
-TEST(DeviceSchedulerTest, SlowSendersLeaveALaneForWholeRequests) {
+TEST(DeviceSchedulerTest, SlowSendersLeaveAWorkerForWholeRequests) {
   FakeDevice device;
   const auto scheduler = Make(device, 4);
   absl::Notification gate;
@@ -312,7 +312,7 @@ TEST(SchedulerTest, TaskGoesToTheLeastLoadedDevice) {
   std::vector<std::unique_ptr<Executor>> devices;
   devices.push_back(std::make_unique<FakeDevice>("fake:0"));
   devices.push_back(std::make_unique<FakeDevice>("fake:1"));
-  auto scheduler = Scheduler::Create(devices, {.lanes = 1, .queue_depth_max = 10});
+  auto scheduler = Scheduler::Create(devices, {.workers = 1, .queue_depth_max = 10});
   ASSERT_TRUE(scheduler.ok());
   absl::Notification gate;
   FakeTask first(4, &gate);
@@ -321,7 +321,7 @@ TEST(SchedulerTest, TaskGoesToTheLeastLoadedDevice) {
   ASSERT_TRUE((*scheduler)->Submit(&second).ok());
   first.fake_payload().opened().WaitForNotification();
   second.fake_payload().opened().WaitForNotification();  // both run: on two devices
-  EXPECT_EQ((*scheduler)->state().lanes_in_use, 2);
+  EXPECT_EQ((*scheduler)->state().workers_in_use, 2);
   FakeTask third;
   ASSERT_TRUE((*scheduler)->Submit(&third).ok());
   EXPECT_TRUE((*scheduler)->Withdraw(&third));
@@ -335,7 +335,7 @@ TEST(DeviceSchedulerTest, ALostDeviceAnswersWhatWaitsTakesNothingMoreAndTellsOnc
   FakeDevice device;
   int told = 0;
   const auto scheduler = *DeviceScheduler::Create(
-      device, {.lanes = 1, .on_lost = [&told](const DeviceInfo& info, const absl::Status& why) {
+      device, {.workers = 1, .on_lost = [&told](const DeviceInfo& info, const absl::Status& why) {
                  EXPECT_EQ(info.name, "fake:0");
                  EXPECT_EQ(why.message(), "gone");
                  ++told;
@@ -360,7 +360,7 @@ TEST(DeviceSchedulerTest, ALostDeviceAnswersWhatWaitsTakesNothingMoreAndTellsOnc
 TEST(DeviceSchedulerTest, NoOtherErrorLosesTheDevice) {
   FakeDevice device;
   const auto scheduler = *DeviceScheduler::Create(
-      device, {.lanes = 1, .on_lost = [](const DeviceInfo&, const absl::Status& why) {
+      device, {.workers = 1, .on_lost = [](const DeviceInfo&, const absl::Status& why) {
                  ADD_FAILURE() << why;
                }});
   for (const absl::Status& error :

@@ -31,7 +31,7 @@ class SplitFixture : public ::testing::Test {
       faulty_.push_back(device.get());
       executors_.push_back(std::move(device));
     }
-    Start({.lanes = 1, .queue_depth_max = 1});
+    Start({.workers = 1, .queue_depth_max = 1});
   }
   // Nothing is held when all is over.
   ~SplitFixture() override {
@@ -83,7 +83,7 @@ class SplitFixture : public ::testing::Test {
         *table().Read(Everyone(), id, false),
         *MakePlan({.dtype = DType::kI32, .shape = {1}, .ops = {Op::kSum}}));
   }
-  // Fills the lane, and the queue, of `device`.
+  // Fills the worker, and the queue, of `device`.
   std::array<std::unique_ptr<testing::ResidentTask>, 2> Fill(std::size_t device) {
     const std::string id = PutSmallOn(executors_[device]->info().name);
     std::array<std::unique_ptr<testing::ResidentTask>, 2> tasks = {SumSmall(id), SumSmall(id)};
@@ -93,8 +93,8 @@ class SplitFixture : public ::testing::Test {
     EXPECT_TRUE(scheduler().Submit(tasks[1].get()).ok());
     return tasks;
   }
-  // Fills the lane alone.
-  std::unique_ptr<testing::ResidentTask> FillLane(std::size_t device) {
+  // Fills the worker alone.
+  std::unique_ptr<testing::ResidentTask> FillWorker(std::size_t device) {
     std::array<std::unique_ptr<testing::ResidentTask>, 2> tasks = Fill(device);
     EXPECT_TRUE(scheduler().Withdraw(tasks[1].get()));
     tasks[1]->Release();

@@ -78,7 +78,7 @@ TEST_F(SplitPartialsTest, AFailureTheSecondTimeIsTheAnswer) {
   // It is the last to be reduced, and joins: the failure waits for what is reduced again.
   const auto task = SumHeldOn(0, id);
   while (faulty_[1]->reductions() + faulty_[2]->reductions() < 2 ||
-         scheduler().state().lanes_in_use > 1) {
+         scheduler().state().workers_in_use > 1) {
     std::this_thread::yield();
   }
   faulty_[1]->FailNext(absl::ResourceExhaustedError("no scratch"));
@@ -102,7 +102,7 @@ TEST_F(SplitPartialsTest, ACancelledTaskDoesNotStartOver) {
 
 // Taken back at any moment, also between the two times.
 TEST_F(SplitPartialsTest, ManySubmittersAndCancellersLoseNothing) {
-  Start({.lanes = 2, .queue_depth_max = 8});
+  Start({.workers = 2, .queue_depth_max = 8});
   JoinPartials(1 << 20);
   const std::string id = PutOnes();
   const auto wait = [this](int i) {

@@ -38,7 +38,7 @@ TEST_F(SplitTest, ShardsAreReducedAtTheSameTime) {
   const auto task = Sum(id);
   ASSERT_TRUE(scheduler().Submit(task.get()).ok());
   for (FaultyDevice* device : faulty_) device->AwaitHeld(1);
-  EXPECT_EQ(scheduler().state().lanes_in_use, 3);
+  EXPECT_EQ(scheduler().state().workers_in_use, 3);
   for (FaultyDevice* device : faulty_) device->Release();
   EXPECT_TRUE(task->Await().outcome.ok());
   EXPECT_EQ(scheduler().state().load(), 0);
@@ -64,7 +64,7 @@ TEST_F(SplitTest, AShardThatHasNotBegunWhenAnotherFailsIsNotReduced) {
   // The other two may be done before the third is submitted.
   const bool submitted = status.ok();
   if (!submitted) task->Release();
-  while (scheduler().state().lanes_in_use > 1 || scheduler().state().queued > 1) {
+  while (scheduler().state().workers_in_use > 1 || scheduler().state().queued > 1) {
     std::this_thread::yield();
   }
   faulty_[2]->Release();
@@ -160,7 +160,7 @@ TEST_F(SplitTest, AFullQueueIsTheAnswerWhenOtherShardsRunAlready) {
   const auto second = Fill(1);
   faulty_[0]->Hold();
   int refused = 0;
-  // A lane may or may not take the first shard before the second one is refused.
+  // A worker may or may not take the first shard before the second one is refused.
   for (int i = 0; i < 20; ++i) {
     const auto task = Sum(id);
     absl::Status status = scheduler().Submit(task.get());
@@ -182,7 +182,7 @@ TEST_F(SplitTest, AFullQueueIsTheAnswerWhenOtherShardsRunAlready) {
 TEST_F(SplitTest, ATaskThatWaitsOnEveryDeviceIsTakenBack) {
   const std::string id = PutOnes();
   std::vector<std::unique_ptr<ResidentTask>> blocking;
-  for (std::size_t device = 0; device < 3; ++device) blocking.push_back(FillLane(device));
+  for (std::size_t device = 0; device < 3; ++device) blocking.push_back(FillWorker(device));
   const auto task = Sum(id);
   ASSERT_TRUE(scheduler().Submit(task.get()).ok());
   EXPECT_EQ(scheduler().state().queued, 3);
@@ -197,7 +197,7 @@ TEST_F(SplitTest, ATaskThatWaitsOnEveryDeviceIsTakenBack) {
 TEST_F(SplitTest, NoShardBeginsOnceTheRequestIsNotWanted) {
   const std::string id = PutOnes();
   std::vector<std::unique_ptr<ResidentTask>> blocking;
-  for (std::size_t device = 0; device < 3; ++device) blocking.push_back(FillLane(device));
+  for (std::size_t device = 0; device < 3; ++device) blocking.push_back(FillWorker(device));
   const auto task = Sum(id);
   ASSERT_TRUE(scheduler().Submit(task.get()).ok());
   task->Cancel();  // and nobody takes it back
@@ -269,7 +269,7 @@ TEST_F(SplitTest, ATaskTakenBackWhileItIsSubmittedEndsOnce) {
 }
 
 TEST_F(SplitTest, ManySubmittersAndCancellersLoseNothing) {
-  Start({.lanes = 2, .queue_depth_max = 3});
+  Start({.workers = 2, .queue_depth_max = 3});
   const std::string id = PutOnes();
   EXPECT_GT(SubmitAndCancel(id), 0);
   EXPECT_EQ(scheduler().state().load(), 0);

@@ -66,7 +66,7 @@ TEST_F(SplitWriteTest, AWriteThatWaitsForALaterDeviceIsTakenBack) {
 
 TEST_F(SplitWriteTest, AWriteThatIsNotWantedStopsBeforeTheNextDevice) {
   const std::string id = PutOnes();
-  const auto blocking = FillLane(1);
+  const auto blocking = FillWorker(1);
   ResidentTask write(*table().Write(Everyone(), id, 0, kElements * 4), Bytes(ones_));
   ASSERT_TRUE(scheduler().Submit(&write).ok());
   while (scheduler().state().queued != 1) std::this_thread::yield();

@@ -43,7 +43,7 @@ class CompilingDevice final : public Executor {
     mutex_.Await(absl::Condition(&may_go_on));
     return status_;
   }
-  absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override { return cpu_.MakeLane(); }
+  absl::StatusOr<std::unique_ptr<Worker>> MakeWorker() override { return cpu_.MakeWorker(); }
 
   // LoadKernels answers `status` from now on.
   void FailWith(absl::Status status) {

@@ -23,7 +23,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::MemoryTask;
 
-// States of the parts of one reduction, made by a lane.
+// States of the parts of one reduction, made by a worker.
 class StateMessageTest : public ::testing::Test {
  protected:
   // Three parts of `spec`'s tensor, cut along its first dimension at `step` and three times that.
@@ -37,8 +37,8 @@ class StateMessageTest : public ::testing::Test {
          {std::pair{std::int64_t{0}, step}, {step, 3 * step}, {3 * step, end}}) {
       const Box box = testing::RangeOf(whole, 0, first, last);
       const Part part = testing::PartOf(spec, whole, box);
-      auto values =
-          testing::RunTask(*lane_, MemoryTask(PlanOf(part), testing::BytesOfBox(whole, data, box)));
+      auto values = testing::RunTask(
+          *worker_, MemoryTask(PlanOf(part), testing::BytesOfBox(whole, data, box)));
       EXPECT_TRUE(values.ok()) << values.status();
       request.add_states(EncodeState(part, *std::move(values)));
     }
@@ -75,8 +75,8 @@ class StateMessageTest : public ::testing::Test {
 
   const Limits limits_ = {};
   std::mt19937_64 random_{3};
-  Devices devices_ = *OpenDevices(Backend::kCpu, LaneOptions{});
-  std::unique_ptr<Lane> lane_ = *devices_.executors[0]->MakeLane();
+  Devices devices_ = *OpenDevices(Backend::kCpu, WorkerOptions{});
+  std::unique_ptr<Worker> worker_ = *devices_.executors[0]->MakeWorker();
 };
 
 TEST_F(StateMessageTest, AStateSaysWhatItIsOf) {

@@ -123,7 +123,7 @@ TEST_F(StreamPayloadTest, OfATensorWithoutElementsTheEndIsAwaited) {
   EXPECT_TRUE(payload_.ExpectEnd().ok());
 }
 
-TEST_F(StreamPayloadTest, ALaneHasOneMoreMebibyteReadThanItNeeds) {
+TEST_F(StreamPayloadTest, AWorkerHasOneMoreMebibyteReadThanItNeeds) {
   Begin(8 * kMiB, kMiB);
   payload_.OnChunk(Bytes(std::string(kMiB, 'x')));
   EXPECT_EQ(reader_.reads(), 1);
@@ -233,7 +233,7 @@ TEST_F(StreamPayloadTest, AChunkWithoutRoomBeyondFailsTheStream) {
   EXPECT_EQ(beyond_.used_bytes(), kBeyondBytes - 1);
 }
 
-TEST_F(StreamPayloadTest, ALaneThatWaitsIsWokenByAChunk) {
+TEST_F(StreamPayloadTest, AWorkerThatWaitsIsWokenByAChunk) {
   Begin(4, 1);
   std::jthread sender([this] {
     payload_.OnChunk(Bytes("ab"));
@@ -246,7 +246,7 @@ TEST_F(StreamPayloadTest, ALaneThatWaitsIsWokenByAChunk) {
   EXPECT_TRUE(payload_.ExpectEnd().ok());
 }
 
-TEST_F(StreamPayloadTest, WhoLeftALaneIsWokenOnceByWhatItNeeds) {
+TEST_F(StreamPayloadTest, WhoLeftAWorkerIsWokenOnceByWhatItNeeds) {
   Begin(12, 1);
   payload_.OnChunk(Bytes("ab"));
   EXPECT_FALSE(IsHere(4));

@@ -10,7 +10,7 @@ TEST(ThreadLimitTest, ThreadsThatThereAreAreEnded) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(TryThreads(ThreadsNeeded(4)).ok());
 }
 
-TEST(ThreadLimitTest, EachLaneNeedsOne) { EXPECT_EQ(ThreadsNeeded(68) - ThreadsNeeded(4), 64); }
+TEST(ThreadLimitTest, EachWorkerNeedsOne) { EXPECT_EQ(ThreadsNeeded(68) - ThreadsNeeded(4), 64); }
 
 }  // namespace
 }  // namespace warpfold

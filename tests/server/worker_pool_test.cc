@@ -25,10 +25,10 @@ namespace {
 
 using PoolClock = std::chrono::steady_clock;
 
-std::vector<std::unique_ptr<Lane>> LanesOf(FakeDevice& device, int count) {
-  std::vector<std::unique_ptr<Lane>> lanes;
-  for (int i = 0; i < count; ++i) lanes.push_back(*device.MakeLane());
-  return lanes;
+std::vector<std::unique_ptr<Worker>> WorkersOf(FakeDevice& device, int count) {
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (int i = 0; i < count; ++i) workers.push_back(*device.MakeWorker());
+  return workers;
 }
 
 void ExpectEveryTaskEndsOnce(unsigned seed) {
@@ -41,8 +41,8 @@ void ExpectEveryTaskEndsOnce(unsigned seed) {
   std::atomic<bool> too_many{false};
   std::set<const Task*> removed;
   {
-    WorkerPool pool(LanesOf(device, 4), std::chrono::microseconds(20),
-                    [&](Lane& /*lane*/, const LaneRun& run, Patience /*patience*/) {
+    WorkerPool pool(WorkersOf(device, 4), std::chrono::microseconds(20),
+                    [&](Worker& /*worker*/, const WorkerRun& run, Patience /*patience*/) {
                       const bool is_client = run.task().waits_for_client;
                       if (is_client && clients.fetch_add(1) >= 3) too_many = true;
                       std::this_thread::yield();
@@ -97,7 +97,7 @@ class ParkedTask final : public OwnedTask, private PayloadSource {
     }
     if (wake) wake();
   }
-  // As a lane's thread: true when it was the last turn, false when the next one is not here.
+  // As a worker's thread: true when it was the last turn, false when the next one is not here.
   bool Turn() {
     absl::MutexLock lock(&mutex_);
     while (taken_ < turns_ && taken_ < here_) ++taken_;
@@ -136,8 +136,8 @@ TEST(WorkerPoolTest, ParkedTasksTakeTheirTurnsAndEndOnce) {
     for (int i = 0; i < 200; ++i) tasks.emplace_back(static_cast<int>(random() % 6));
     std::set<const Task*> removed;
     {
-      WorkerPool pool(LanesOf(device, 3), std::chrono::microseconds(round % 2 * 20),
-                      [](Lane& /*lane*/, LaneRun& run, Patience /*patience*/) {
+      WorkerPool pool(WorkersOf(device, 3), std::chrono::microseconds(round % 2 * 20),
+                      [](Worker& /*worker*/, WorkerRun& run, Patience /*patience*/) {
                         const bool is_over = static_cast<ParkedTask&>(run.task()).Turn();
                         return is_over ? std::optional<TaskReport>(TaskReport()) : std::nullopt;
                       });
@@ -178,8 +178,8 @@ TEST(WorkerPoolTest, ParkedTasksTakeTheirTurnsAndEndOnce) {
 class SteppedPool {
  public:
   explicit SteppedPool(FakeDevice& device)
-      : pool_(LanesOf(device, 1), std::chrono::microseconds(0),
-              [this](Lane& /*lane*/, LaneRun& run, Patience /*patience*/) {
+      : pool_(WorkersOf(device, 1), std::chrono::microseconds(0),
+              [this](Worker& /*worker*/, WorkerRun& run, Patience /*patience*/) {
                 auto& task = static_cast<ParkedTask&>(run.task());
                 const bool is_over = task.Turn();
                 const auto ends = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {

@@ -24,11 +24,12 @@ std::string Gauge(std::optional<double> value) {
   return whole.has_value() ? absl::StrCat(*whole) : "-";
 }
 
-// "1.20 GB/s  in flight 4  queue 0  lanes 2 of 8  refused 0.0/s"
+// "1.20 GB/s  in flight 4  queue 0  workers 2 of 8  refused 0.0/s"
 std::string Summary(const ServerLoad& load) {
-  return absl::StrFormat("%.2f GB/s  in flight %s  queue %s  lanes %s of %s  refused %s/s",
+  return absl::StrFormat("%.2f GB/s  in flight %s  queue %s  workers %s of %s  refused %s/s",
                          load.bytes_per_s / 1e9, Gauge(load.in_flight), Gauge(load.queue_depth),
-                         Gauge(load.lanes_in_use), Gauge(load.lanes), Rate(load.refusals_per_s));
+                         Gauge(load.workers_in_use), Gauge(load.workers),
+                         Rate(load.refusals_per_s));
 }
 
 template <typename T>
@@ -92,8 +93,8 @@ nlohmann::ordered_json LoadJson(const std::string& time, const ServerLoad& load)
           {"refusals_per_second", load.refusals_per_s},
           {"in_flight", Optional(Whole(load.in_flight))},
           {"queue_depth", Optional(Whole(load.queue_depth))},
-          {"lanes_in_use", Optional(Whole(load.lanes_in_use))},
-          {"lanes", Optional(Whole(load.lanes))},
+          {"workers_in_use", Optional(Whole(load.workers_in_use))},
+          {"workers", Optional(Whole(load.workers))},
           {"methods", methods}};
 }
 

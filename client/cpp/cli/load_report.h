@@ -22,7 +22,7 @@ std::string LoadScreen(const std::string& title, const ServerLoad& load);
 std::string LoadLine(const std::string& time, const ServerLoad& load);
 
 // {"time", "seconds", "bytes_per_second", "refusals_per_second", "in_flight", "queue_depth",
-// "lanes_in_use", "lanes", "methods": {NAME: {"requests_per_second", "errors_per_second",
+// "workers_in_use", "workers", "methods": {NAME: {"requests_per_second", "errors_per_second",
 // "p50_seconds", "p99_seconds"}}}; what is absent is null.
 nlohmann::ordered_json LoadJson(const std::string& time, const ServerLoad& load);
 

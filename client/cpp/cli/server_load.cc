@@ -44,10 +44,10 @@ absl::StatusOr<ServerCounters> CountersOf(const std::vector<Sample>& samples) {
       counters.in_flight = counters.in_flight.value_or(0) + sample.value;
     } else if (sample.name == "warpfold_queue_depth") {
       counters.queue_depth = counters.queue_depth.value_or(0) + sample.value;
-    } else if (sample.name == "warpfold_streams") {
-      std::optional<double>& lanes =
-          sample.label("state") == "in_use" ? counters.lanes_in_use : counters.lanes;
-      lanes = lanes.value_or(0) + sample.value;
+    } else if (sample.name == "warpfold_workers") {
+      std::optional<double>& workers =
+          sample.label("state") == "in_use" ? counters.workers_in_use : counters.workers;
+      workers = workers.value_or(0) + sample.value;
     }
   }
   if (counters.methods.empty()) {
@@ -75,8 +75,8 @@ ServerLoad LoadBetween(const ServerCounters& before, const ServerCounters& after
   load.refusals_per_s = Increase(before.refusals, after.refusals) / load.seconds;
   load.in_flight = after.in_flight;
   load.queue_depth = after.queue_depth;
-  load.lanes_in_use = after.lanes_in_use;
-  load.lanes = after.lanes;
+  load.workers_in_use = after.workers_in_use;
+  load.workers = after.workers;
   return load;
 }
 

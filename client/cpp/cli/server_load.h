@@ -24,7 +24,7 @@ inline constexpr const char* kMetricsRead[] = {"warpfold_requests_total",
                                                "warpfold_admission_refusals_total",
                                                "warpfold_requests_in_flight",
                                                "warpfold_queue_depth",
-                                               "warpfold_streams"};
+                                               "warpfold_workers"};
 
 // A histogram's buckets: observations at or below each upper bound in seconds, +Inf last.
 using Buckets = std::map<double, double>;
@@ -38,7 +38,7 @@ struct ServerCounters {
   std::map<std::string, Method> methods;
   double payload_bytes = 0;
   double refusals = 0;
-  std::optional<double> in_flight, queue_depth, lanes_in_use, lanes;
+  std::optional<double> in_flight, queue_depth, workers_in_use, workers;
 };
 
 // The time between two readings.
@@ -52,7 +52,7 @@ struct ServerLoad {
   double seconds = 0;
   double bytes_per_s = 0;
   double refusals_per_s = 0;
-  std::optional<double> in_flight, queue_depth, lanes_in_use, lanes;  // at its end
+  std::optional<double> in_flight, queue_depth, workers_in_use, workers;  // at its end
 };
 
 absl::StatusOr<ServerCounters> CountersOf(const std::vector<Sample>& samples);

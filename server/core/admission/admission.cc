@@ -186,23 +186,24 @@ absl::Status AdmissionController::CheckBytes(const HeldBytes& held) {
                                              " payload bytes in flight is reached"));
 }
 
-absl::Status AdmissionController::CheckLanes(const CallerUse* use) {
+absl::Status AdmissionController::CheckWorkers(const CallerUse* use) {
   absl::MutexLock lock(&mutex_);
-  return CheckLanesLocked(use);
+  return CheckWorkersLocked(use);
 }
 
-absl::Status AdmissionController::CheckLanesLocked(const CallerUse* use) {
+absl::Status AdmissionController::CheckWorkersLocked(const CallerUse* use) {
   const std::int64_t requests_max = options_.max_requests_in_flight;
-  const std::int64_t lane_requests_max = requests_max - requests_max / 4;
-  if (state_.lane_requests < lane_requests_max) {
+  const std::int64_t worker_requests_max = requests_max - requests_max / 4;
+  if (state_.worker_requests < worker_requests_max) {
     // A quota of requests bounds them, too.
     if (use == nullptr || use->QuotaOfRequests().has_value()) return absl::OkStatus();
-    return ShareOf(kSharedLanes, {use->lane_requests, state_.lane_requests, lane_requests_max}, 1);
+    return ShareOf(kSharedWorkers,
+                   {use->worker_requests, state_.worker_requests, worker_requests_max}, 1);
   }
-  ++state_.refused_lanes;
+  ++state_.refused_workers;
   return RefusalStatus(Later(),
-                       absl::StrCat("the limit of ", lane_requests_max,
-                                    " requests in flight that need a lane is reached (three "
+                       absl::StrCat("the limit of ", worker_requests_max,
+                                    " requests in flight that need a worker is reached (three "
                                     "quarters of --max-requests-in-flight)"));
 }
 
@@ -306,9 +307,9 @@ AdmissionState AdmissionController::state() const {
 
 void AdmissionController::LeavePlace(AdmissionTicket* ticket) {
   CallerUse* const use = ticket->has_.use;
-  if (std::exchange(ticket->has_.needs_lane, false)) {
-    --state_.lane_requests;
-    if (use != nullptr) --use->lane_requests;
+  if (std::exchange(ticket->has_.needs_worker, false)) {
+    --state_.worker_requests;
+    if (use != nullptr) --use->worker_requests;
   }
   switch (ticket->has_.stage) {
     case AdmissionTicket::Stage::kExpected:

@@ -8,7 +8,7 @@
 // Tiny ones are refused only when all bytes are held: beyond three quarters those that nobody reads
 // are missed (TakeMissingBytes) as if others had been refused.
 //
-// Requests that need a lane hold three quarters of the places at most, so that however many wait
+// Requests that need a worker hold three quarters of the places at most, so that however many wait
 // for one there is room for small ones, which do not.
 //
 // Step of a request: 2, decide, before any memory is taken for it. The contract is that of
@@ -16,7 +16,7 @@
 // only on OK; "full" and "too large" are different refusals (see refusal.h): the first may be
 // retried after the delay it names, the second never fits.
 //
-// Where callers are told apart, each holds no more places, lanes and bytes than are left, or than
+// Where callers are told apart, each holds no more places, workers and bytes than are left, or than
 // its quota (caller_share.h). CallerUse counts what it holds, and outlives the tickets.
 //
 // Safe from any thread. Tickets give back what they hold in their destructor and must not outlive
@@ -78,8 +78,8 @@ class AdmissionTicket {
   void Drop(std::int64_t bytes);
   // As AdmissionController::RefuseBeyond.
   absl::Status RefuseBeyond(std::int64_t bytes_max);
-  // The request, which is admitted, needs a lane: refused as AdmissionController::CheckLanes.
-  absl::Status TakeLane();
+  // The request, which is admitted, needs a worker: refused as AdmissionController::CheckWorkers.
+  absl::Status TakeWorker();
 
   // The request has its answer of `answer_bytes`, which is about to be written: gives its place
   // back. From now on, and instead of what it held, it holds them and `call_bytes` beside them,
@@ -107,7 +107,7 @@ class AdmissionTicket {
     std::int64_t bytes = 0;
     std::int64_t answer_bytes = 0;        // of them
     std::int64_t large_answer_bytes = 0;  // of these
-    bool needs_lane = false;
+    bool needs_worker = false;
   };
 
   explicit AdmissionTicket(AdmissionController* controller, CallerUse* use = nullptr)
@@ -135,7 +135,7 @@ struct AdmissionOptions {
 
 struct AdmissionState {
   std::int64_t requests_in_flight = 0;
-  std::int64_t lane_requests = 0;      // of them, those that need a lane
+  std::int64_t worker_requests = 0;    // of them, those that need a worker
   std::int64_t requests_expected = 0;  // streams that have not brought their first piece
   std::int64_t answers_unwritten = 0;
   std::int64_t calls_without_tensor = 0;  // of them
@@ -143,7 +143,7 @@ struct AdmissionState {
   std::int64_t answer_bytes = 0;        // of them: results, and answers with their calls
   std::int64_t large_answer_bytes = 0;  // of these, of answers above kSmallAnswerBytes
   std::uint64_t refused_requests = 0;   // too many requests in flight
-  std::uint64_t refused_lanes = 0;      // too many of them need a lane
+  std::uint64_t refused_workers = 0;    // too many of them need a worker
   std::uint64_t refused_bytes = 0;      // too many bytes in flight
   std::uint64_t refused_answers = 0;    // too many of them of answers
   std::uint64_t refused_share = 0;      // a caller's share of any of these
@@ -199,9 +199,9 @@ class AdmissionController {
   ReadLine& item_line() { return item_line_; }
   const ReadLine& item_line() const { return item_line_; }
 
-  // What TakeLane would say now. RESOURCE_EXHAUSTED with RetryLater: those that need a lane are as
-  // many as may be.
-  absl::Status CheckLanes(const CallerUse* use = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What TakeWorker would say now. RESOURCE_EXHAUSTED with RetryLater: those that need a worker are
+  // as many as may be.
+  absl::Status CheckWorkers(const CallerUse* use = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For a request that waited `limit` for its turn, in vain: RESOURCE_EXHAUSTED with RetryLater.
   absl::Status RefuseQueued(std::chrono::milliseconds limit) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -267,7 +267,7 @@ class AdmissionController {
   std::int64_t AllAnswersMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return options_.max_bytes_in_flight - options_.max_bytes_in_flight / 4;
   }
-  absl::Status CheckLanesLocked(const CallerUse* use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckWorkersLocked(const CallerUse* use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   AdmissionTicket HoldUnwritten(std::int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Hold(const HeldBytes& held, AdmissionTicket* ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Fewer, if `bytes` is negative.

@@ -47,14 +47,14 @@ absl::Status AdmissionTicket::RefuseBeyond(std::int64_t bytes_max) {
   return has_.controller == nullptr ? absl::OkStatus() : has_.controller->RefuseBeyond(bytes_max);
 }
 
-absl::Status AdmissionTicket::TakeLane() {
+absl::Status AdmissionTicket::TakeWorker() {
   if (has_.controller == nullptr) return absl::OkStatus();
   absl::MutexLock lock(&has_.controller->mutex_);
-  absl::Status room = has_.controller->CheckLanesLocked(has_.use);
+  absl::Status room = has_.controller->CheckWorkersLocked(has_.use);
   if (room.ok()) {
-    has_.needs_lane = true;
-    ++has_.controller->state_.lane_requests;
-    if (has_.use != nullptr) ++has_.use->lane_requests;
+    has_.needs_worker = true;
+    ++has_.controller->state_.worker_requests;
+    if (has_.use != nullptr) ++has_.use->worker_requests;
   }
   return room;
 }

@@ -78,9 +78,9 @@ struct CallerUse {
   std::optional<std::int64_t> QuotaOfBytes() const { return QuotaIn(bytes_quota_); }
 
   // Of admission.h, under its lock.
-  std::int64_t requests = 0;       // in flight
-  std::int64_t lane_requests = 0;  // of them, those that need a lane
-  std::int64_t bytes = 0;          // in flight
+  std::int64_t requests = 0;         // in flight
+  std::int64_t worker_requests = 0;  // of them, those that need a worker
+  std::int64_t bytes = 0;            // in flight
 
   std::atomic<std::int64_t> streams{0};  // of many items each, that are open
 

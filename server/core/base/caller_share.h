@@ -25,7 +25,7 @@ struct Shared {
 };
 inline constexpr Shared kSharedRequests = {"requests in flight", "max-requests-in-flight",
                                            "max-requests-in-flight"};
-inline constexpr Shared kSharedLanes = {"requests in flight that need a lane", ""};
+inline constexpr Shared kSharedWorkers = {"requests in flight that need a worker", ""};
 inline constexpr Shared kSharedBytes = {"bytes in flight", "max-bytes-in-flight",
                                         "max-bytes-in-flight"};
 inline constexpr Shared kSharedTensors = {"resident tensors", "max-resident-tensors",

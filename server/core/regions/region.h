@@ -42,7 +42,7 @@ struct Region {
   std::int64_t size_bytes = 0;
   // kSystem
   SharedSegment segment;
-  std::unique_ptr<TensorMemory> mapped;  // null: lanes do not read it in place
+  std::unique_ptr<TensorMemory> mapped;  // null: workers do not read it in place
   // kCuda
   std::unique_ptr<PeerMemory> peer;
   const DeviceInfo* device = nullptr;  // where it lies
@@ -68,7 +68,7 @@ class RegionLease {
   const std::byte* device_data() const {
     return region_->peer == nullptr ? nullptr : region_->peer->data() + offset_bytes_;
   }
-  // Where the range begins for lanes to read in place; null: they do not.
+  // Where the range begins for workers to read in place; null: they do not.
   const std::byte* mapped() const {
     return region_->mapped == nullptr ? nullptr : region_->mapped->data() + offset_bytes_;
   }

@@ -197,7 +197,7 @@ absl::StatusOr<RegionLease> RegionTable::Use(const RegionName& name, std::int64_
                         absl::StrCat(size_bytes, " from offset ", offset_bytes,
                                      " on is past the region's ", region->size_bytes, " bytes"));
   }
-  // What lanes have mapped stays as it was: a segment that shrank has to be noticed here.
+  // What workers have mapped stays as it was: a segment that shrank has to be noticed here.
   if (region->kind == RegionKind::kSystem) {
     if (absl::Status status = region->segment.CheckSize(); !status.ok()) return status;
   }

@@ -66,7 +66,7 @@ class RegionTable {
   RegionTable& operator=(const RegionTable&) = delete;
 
   // Opens a part of the segment `key` (shared_segment.h) and, where they can, maps it for the
-  // devices' lanes. Waits until its pages are there. UNIMPLEMENTED `key`: off; INVALID_ARGUMENT
+  // devices' workers. Waits until its pages are there. UNIMPLEMENTED `key`: off; INVALID_ARGUMENT
   // `name`; ALREADY_EXISTS; RESOURCE_EXHAUSTED, with a delay or never fitting; and as
   // SharedSegment::Open and Executor::MapShared.
   absl::Status RegisterShared(const RegionName& name, const std::string& key,

@@ -1,6 +1,6 @@
 // A part of a POSIX shared memory segment that a client made: found, checked and open.
 //
-// Step of a request: 2, decide; a lane's thread reads. The client may truncate its segment at any
+// Step of a request: 2, decide; a worker's thread reads. The client may truncate its segment at any
 // time, and a mapping would then kill whoever touches it. So nothing here maps: bytes are read and
 // written by calls of the system, which come back short instead. docs/shared_memory.md has the
 // reasons.

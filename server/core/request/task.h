@@ -22,7 +22,7 @@
 
 namespace warpfold {
 
-// Where lanes' threads pull a request's bytes from, one thread at a time.
+// Where workers' threads pull a request's bytes from, one thread at a time.
 class PayloadSource {
  public:
   virtual ~PayloadSource() = default;
@@ -44,15 +44,15 @@ class PayloadSource {
   // or slow for too long), INVALID_ARGUMENT (the client broke its promise).
   virtual absl::Status ReadInto(absl::Span<std::byte> out) = 0;
 
-  // Where the next `byte_count` bytes lie, when the lane's device can read them there and they stay
-  // until OnDone: they count as read then. Null: ReadInto has them.
+  // Where the next `byte_count` bytes lie, when the worker's device can read them there and they
+  // stay until OnDone: they count as read then. Null: ReadInto has them.
   virtual const std::byte* InPlace(std::size_t /*byte_count*/) { return nullptr; }
 
   // Called once after the last byte: checks that nothing follows. Errors as above.
   virtual absl::Status ExpectEnd() = 0;
 };
 
-// What a worker does, on a lane of its device.
+// What a worker of a device does.
 struct ReducePayload {};  // reduces the bytes of the payload, by the plan
 struct ReduceTensor {     // reduces, by the plan, a tensor that lies on the device
   const std::byte* data = nullptr;
@@ -65,10 +65,10 @@ struct RunOnHost {  // wants the worker's thread, and of its device nothing: no 
                     // is lost
   std::function<absl::StatusOr<Outcome>()> run;
 };
-struct UseLane {  // does with the lane, which is idle before and after, as it likes
-  std::function<absl::StatusOr<Outcome>(Lane&)> run;
+struct UseWorker {  // has the worker, which is idle before and after, to itself
+  std::function<absl::StatusOr<Outcome>(Worker&)> run;
 };
-using Action = std::variant<ReducePayload, ReduceTensor, WriteTensor, RunOnHost, UseLane>;
+using Action = std::variant<ReducePayload, ReduceTensor, WriteTensor, RunOnHost, UseWorker>;
 
 struct TaskReport {
   absl::StatusOr<Outcome> outcome = absl::UnknownError("not run");
@@ -114,7 +114,7 @@ struct Task {
   const Plan* plan = nullptr;        // of what reduces
   PayloadSource* payload = nullptr;  // of ReducePayload and WriteTensor
 
-  // Tasks of one line wait in order, and lines take turns (lane_shares.h): a caller's.
+  // Tasks of one line wait in order, and lines take turns (worker_shares.h): a caller's.
   using Line = const void*;
   Line line = nullptr;
 
@@ -126,14 +126,14 @@ struct Task {
   absl::Span<const Shard> shards;
   const DeviceInfo* shard_devices = nullptr;
 
-  // Its client is still sending: it leaves its lane when the next bytes are not here.
+  // Its client is still sending: it leaves its worker when the next bytes are not here.
   bool waits_for_client = false;
   // OnDone may come inside Submit, its own and that of other small tasks that wait: the submitter
   // holds no lock that any OnDone needs.
   bool may_run_inline = false;
   // The submitter brings more as soon as Submit returns: it looks for no batch's end, and while the
   // device is idle another thread launches for it.
-  bool has_more_behind = false;
+  bool is_pipelined_stream = false;
   // OnDone waits for a device: only a worker's thread calls it with an outcome that is OK.
   bool done_waits = false;
 };

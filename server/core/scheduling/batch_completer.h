@@ -28,8 +28,8 @@ class BatchCompleter {
   // Takes each batch once the device is done with it.
   using OnEnd = std::function<void(std::unique_ptr<BatchRun>)>;
 
-  // As many threads as there are batch lanes: then no batch waits for another's end. A thread that
-  // has worked spins for the next batch as WorkerPool's do.
+  // As many threads as there are batch workers: then no batch waits for another's end. A thread
+  // that has worked spins for the next batch as WorkerPool's do.
   BatchCompleter(int threads, std::chrono::microseconds spin_max, Form form, OnEnd on_end);
 
   // Ends what it was handed and what it was called for, and joins the threads.

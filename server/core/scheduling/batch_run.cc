@@ -8,8 +8,8 @@
 
 namespace warpfold {
 
-BatchRun::BatchRun(BatchLane& lane, std::vector<QueuedTask> tasks)
-    : lane_(lane), tasks_(std::move(tasks)), reports_(tasks_.size()) {}
+BatchRun::BatchRun(BatchWorker& worker, std::vector<QueuedTask> tasks)
+    : worker_(worker), tasks_(std::move(tasks)), reports_(tasks_.size()) {}
 
 bool BatchRun::Run(Clock::time_point until) {
   while (Launch()) {
@@ -24,7 +24,7 @@ void BatchRun::RunToEnd() {
   // device does not end.
   constexpr std::chrono::microseconds kSpinMax{200};
   while (Launch()) {
-    if (!Look(Clock::now() + kSpinMax)) lane_.Wait();
+    if (!Look(Clock::now() + kSpinMax)) worker_.Wait();
     Collect();
   }
 }
@@ -34,7 +34,7 @@ bool BatchRun::Launch() {
   if (next_ == 0) start_ = Clock::now();
   StageAll();
   if (staged_.empty()) return false;
-  lane_.Launch();
+  worker_.Launch();
   is_launched_ = true;
   return true;
 }
@@ -47,7 +47,7 @@ void BatchRun::StageAll() {
     absl::Status staged = task.token.CheckCancelled();
     if (staged.ok()) staged = task.owner.MayRun(report.queue);
     if (staged.ok()) {
-      std::optional<absl::Span<std::byte>> buffer = lane_.Add(*task.plan);
+      std::optional<absl::Span<std::byte>> buffer = worker_.Add(*task.plan);
       if (!buffer.has_value() && !staged_.empty()) return;  // it is for the next batch
       staged = buffer.has_value() ? Stage(next_, *buffer)
                                   : absl::InternalError("a tensor does not fit in a batch alone");
@@ -65,21 +65,21 @@ absl::Status BatchRun::Stage(std::size_t index, absl::Span<std::byte> buffer) {
   if (read.ok()) {
     staged_.push_back(index);
   } else {
-    lane_.DropLast();
+    worker_.DropLast();
   }
   return read;
 }
 
 bool BatchRun::Look(Clock::time_point until) {
   constexpr int kLooksBetweenClocks = 64;
-  for (int looks = 1; !lane_.Poll(); ++looks) {
+  for (int looks = 1; !worker_.Poll(); ++looks) {
     if (looks % kLooksBetweenClocks == 0 && Clock::now() >= until) return false;
   }
   return true;
 }
 
 void BatchRun::Collect() {
-  std::vector<absl::StatusOr<Outcome>> outcomes = lane_.Collect();
+  std::vector<absl::StatusOr<Outcome>> outcomes = worker_.Collect();
   for (std::size_t k = 0; k < staged_.size(); ++k) {
     reports_[staged_[k]].outcome = std::move(outcomes[k]);
   }

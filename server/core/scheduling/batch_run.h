@@ -1,4 +1,4 @@
-// Several small tasks on one batch lane, from the lane empty to the lane empty, each with its own
+// Several small tasks on one batch worker, which is empty before and after, each with its own
 // end.
 //
 // Step of a request: 3. Run looks for the end of the batch for as long as its caller can wait, and
@@ -20,11 +20,11 @@ class BatchRun {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // REQUIRES: `lane` is empty; of each task: its action is ReducePayload, its device batches its
+  // REQUIRES: `worker` is empty; of each task: its action is ReducePayload, its device batches its
   // plan, and all of its bytes are here. Does not call OnDone.
-  BatchRun(BatchLane& lane, std::vector<QueuedTask> tasks);
+  BatchRun(BatchWorker& worker, std::vector<QueuedTask> tasks);
 
-  // Puts the tasks on the lane, in one batch, or in more where the lane holds fewer; what is no
+  // Puts the tasks on the worker, in one batch, or in more where the worker holds fewer; what is no
   // longer wanted, or whose payload fails, ends alone. True: the device is done with all. False:
   // `until` has come first.
   bool Run(Clock::time_point until);
@@ -32,7 +32,7 @@ class BatchRun {
   // The same, however long it takes.
   void RunToEnd();
 
-  BatchLane& lane() const { return lane_; }
+  BatchWorker& worker() const { return worker_; }
   const std::vector<QueuedTask>& tasks() const { return tasks_; }
   // One for each task, in order. REQUIRES: the device is done with all.
   std::vector<TaskReport> TakeReports() { return std::move(reports_); }
@@ -40,19 +40,19 @@ class BatchRun {
  private:
   // True: there is a batch on the device. False: all have ended.
   bool Launch();
-  // Fills the lane with tasks from next_ on.
+  // Fills the worker with tasks from next_ on.
   void StageAll();
-  // Task `index` onto the lane, or why not.
+  // Task `index` onto the worker, or why not.
   absl::Status Stage(std::size_t index, absl::Span<std::byte> buffer);
   bool Look(Clock::time_point until);
   void Collect();
 
-  BatchLane& lane_;
+  BatchWorker& worker_;
   const std::vector<QueuedTask> tasks_;
   std::vector<TaskReport> reports_;
   Clock::time_point start_;
-  std::size_t next_ = 0;             // the first task that has not been on the lane
-  std::vector<std::size_t> staged_;  // those on the lane, in its order
+  std::size_t next_ = 0;             // the first task that has not been on the worker
+  std::vector<std::size_t> staged_;  // those on the worker, in its order
   bool is_launched_ = false;
 };
 

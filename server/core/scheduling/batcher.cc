@@ -11,9 +11,9 @@ constexpr std::int64_t kTaskBytes = std::int64_t{32} << 10;
 
 }  // namespace
 
-Batcher::Batcher(const BatchLimits& limits, std::vector<std::unique_ptr<BatchLane>> lanes)
-    : limits_(limits), lanes_(std::move(lanes)) {
-  for (const std::unique_ptr<BatchLane>& lane : lanes_) free_.push_back(lane.get());
+Batcher::Batcher(const BatchLimits& limits, std::vector<std::unique_ptr<BatchWorker>> workers)
+    : limits_(limits), workers_(std::move(workers)) {
+  for (const std::unique_ptr<BatchWorker>& worker : workers_) free_.push_back(worker.get());
 }
 
 std::unique_ptr<BatchRun> Batcher::Form() {
@@ -30,9 +30,9 @@ std::unique_ptr<BatchRun> Batcher::Form() {
     }
     tasks.push_back(queue_.Pop());
   }
-  BatchLane& lane = *free_.back();
+  BatchWorker& worker = *free_.back();
   free_.pop_back();
-  return std::make_unique<BatchRun>(lane, std::move(tasks));
+  return std::make_unique<BatchRun>(worker, std::move(tasks));
 }
 
 }  // namespace warpfold

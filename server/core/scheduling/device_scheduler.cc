@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/core/base/refusal.h"
-#include "server/core/scheduling/lane_run.h"
+#include "server/core/scheduling/worker_run.h"
 #include "server/device/device_error.h"
 
 namespace warpfold {
@@ -15,66 +15,72 @@ absl::Status LostError(const DeviceInfo& device) {
   return absl::UnavailableError(absl::StrCat("the device ", device.name, " is lost"));
 }
 
-absl::Status MakeLanes(Executor& executor, int count, std::vector<std::unique_ptr<Lane>>& lanes) {
+absl::Status MakeWorkers(Executor& executor, int count,
+                         std::vector<std::unique_ptr<Worker>>& workers) {
   for (int i = 0; i < count; ++i) {
-    absl::StatusOr<std::unique_ptr<Lane>> lane = executor.MakeLane();
-    if (!lane.ok()) {
-      return absl::Status(lane.status().code(),
-                          absl::StrCat("lane ", i, " of ", count, " on ", executor.info().name,
-                                       ": ", lane.status().message()));
+    absl::StatusOr<std::unique_ptr<Worker>> worker = executor.MakeWorker();
+    if (!worker.ok()) {
+      return absl::Status(worker.status().code(),
+                          absl::StrCat("worker ", i, " of ", count, " on ", executor.info().name,
+                                       ": ", worker.status().message()));
     }
-    lanes.push_back(*std::move(lane));
+    workers.push_back(*std::move(worker));
   }
   return absl::OkStatus();
 }
 
-absl::Status MakeBatchLanes(Executor& executor, int count,
-                            std::vector<std::unique_ptr<BatchLane>>& lanes) {
+absl::Status MakeBatchWorkers(Executor& executor, int count,
+                              std::vector<std::unique_ptr<BatchWorker>>& workers) {
   for (int i = 0; i < count; ++i) {
-    absl::StatusOr<std::unique_ptr<BatchLane>> lane = executor.MakeBatchLane();
-    if (!lane.ok()) {
-      return absl::Status(lane.status().code(), absl::StrCat("batch lane on ", executor.info().name,
-                                                             ": ", lane.status().message()));
+    absl::StatusOr<std::unique_ptr<BatchWorker>> worker = executor.MakeBatchWorker();
+    if (!worker.ok()) {
+      return absl::Status(
+          worker.status().code(),
+          absl::StrCat("batch worker on ", executor.info().name, ": ", worker.status().message()));
     }
-    lanes.push_back(*std::move(lane));
+    workers.push_back(*std::move(worker));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-DeviceScheduler::DeviceScheduler(Executor& executor, const SchedulerOptions& options, Lanes lanes)
+DeviceScheduler::DeviceScheduler(Executor& executor, const SchedulerOptions& options,
+                                 Workers workers)
     : executor_(executor),
       options_(options),
-      inline_lanes_(std::move(lanes.inlined)),
+      inline_workers_(std::move(workers.inlined)),
       queue_depth_max_(options.queue_depth_max),
-      batcher_(executor.batch_limits(), std::move(lanes.batches)),
-      has_batches_(batcher_.has_lanes()) {
-  for (const std::unique_ptr<Lane>& lane : inline_lanes_) {
-    free_inline_lanes_.push_back(lane.get());
+      batcher_(executor.batch_limits(), std::move(workers.batches)),
+      has_batches_(batcher_.has_workers()) {
+  for (const std::unique_ptr<Worker>& worker : inline_workers_) {
+    free_inline_workers_.push_back(worker.get());
   }
-  workers_ = std::make_unique<WorkerPool>(
-      std::move(lanes.queued), options.look_max,
-      [this](Lane& lane, LaneRun& run, Patience patience) { return Turn(lane, run, patience); });
+  workers_ =
+      std::make_unique<WorkerPool>(std::move(workers.queued), options.look_max,
+                                   [this](Worker& worker, WorkerRun& run, Patience patience) {
+                                     return Turn(worker, run, patience);
+                                   });
   if (has_batches_) {
     completer_ = std::make_unique<BatchCompleter>(
-        options.batch_lanes, options.look_max, [this] { return NextBatch(); },
+        options.batch_workers, options.look_max, [this] { return NextBatch(); },
         [this](std::unique_ptr<BatchRun> batch) { Complete(std::move(batch)); });
   }
 }
 
 absl::StatusOr<std::unique_ptr<DeviceScheduler>> DeviceScheduler::Create(
     Executor& executor, const SchedulerOptions& options) {
-  Lanes lanes;
-  absl::Status made = MakeLanes(executor, options.lanes, lanes.queued);
+  Workers workers;
+  absl::Status made = MakeWorkers(executor, options.workers, workers.queued);
   if (made.ok() && executor.inline_bytes_max() > 0) {
-    made = MakeLanes(executor, options.lanes, lanes.inlined);
+    made = MakeWorkers(executor, options.workers, workers.inlined);
   }
   if (made.ok() && executor.batch_limits().tensors > 0) {
-    made = MakeBatchLanes(executor, options.batch_lanes, lanes.batches);
+    made = MakeBatchWorkers(executor, options.batch_workers, workers.batches);
   }
   if (!made.ok()) return made;
-  return std::unique_ptr<DeviceScheduler>(new DeviceScheduler(executor, options, std::move(lanes)));
+  return std::unique_ptr<DeviceScheduler>(
+      new DeviceScheduler(executor, options, std::move(workers)));
 }
 
 std::unique_ptr<DeviceScheduler> DeviceScheduler::CreateLost(Executor& executor,
@@ -116,16 +122,16 @@ absl::Status DeviceScheduler::CheckRoom(const Task& /*task*/) {
 absl::Status DeviceScheduler::Submit(Task* task) {
   const QueuedTask arrived{task, Clock::now()};
   const bool batches = Batches(*task);
-  Lane* inline_lane = nullptr;
+  Worker* inline_worker = nullptr;
   std::unique_ptr<BatchRun> batch;
   // Who has more to bring is the one who can fill the next batch meanwhile.
   const Clock::duration wait_max =
-      task->has_more_behind ? Clock::duration::zero() : options_.caller_wait_max;
+      task->is_pipelined_stream ? Clock::duration::zero() : options_.caller_wait_max;
   {
     absl::MutexLock lock(&mutex_);
     if (absl::Status serves = CheckServes(); !serves.ok()) return serves;
-    if (!batches) inline_lane = TakeInlineLane(*task);
-    if (inline_lane == nullptr) {
+    if (!batches) inline_worker = TakeInlineWorker(*task);
+    if (inline_worker == nullptr) {
       const bool launches = batches && LaunchesBatch(*task);
       absl::Status queues;
       if (!batches) {
@@ -150,13 +156,13 @@ absl::Status DeviceScheduler::Submit(Task* task) {
     }
   }
   if (batch != nullptr) RunByCaller(std::move(batch), wait_max);
-  if (inline_lane != nullptr) RunInline(*inline_lane, arrived);
+  if (inline_worker != nullptr) RunInline(*inline_worker, arrived);
   return absl::OkStatus();
 }
 
 bool DeviceScheduler::LaunchesBatch(const Task& task) const {
-  return batcher_.has_free_lane() && task.may_run_inline &&
-         !(task.has_more_behind && batcher_.is_idle());
+  return batcher_.has_free_worker() && task.may_run_inline &&
+         !(task.is_pipelined_stream && batcher_.is_idle());
 }
 
 std::unique_ptr<BatchRun> DeviceScheduler::FormBatch() {
@@ -184,22 +190,22 @@ bool DeviceScheduler::Batches(const Task& task) const {
          std::holds_alternative<ReducePayload>(task.action) && executor_.Batches(*task.plan);
 }
 
-Lane* DeviceScheduler::TakeInlineLane(const Task& task) {
-  if (free_inline_lanes_.empty() || !task.may_run_inline || task.done_waits ||
+Worker* DeviceScheduler::TakeInlineWorker(const Task& task) {
+  if (free_inline_workers_.empty() || !task.may_run_inline || task.done_waits ||
       task.plan->input_bytes > executor_.inline_bytes_max()) {
     return nullptr;
   }
-  Lane* lane = free_inline_lanes_.back();
-  free_inline_lanes_.pop_back();
-  return lane;
+  Worker* worker = free_inline_workers_.back();
+  free_inline_workers_.pop_back();
+  return worker;
 }
 
-void DeviceScheduler::RunInline(Lane& lane, const QueuedTask& arrived) {
-  LaneRun run(*arrived.task, arrived.since);
-  TaskReport report = *Turn(lane, run, Patience::kOthersWait);  // it waits for no client
+void DeviceScheduler::RunInline(Worker& worker, const QueuedTask& arrived) {
+  WorkerRun run(*arrived.task, arrived.since);
+  TaskReport report = *Turn(worker, run, Patience::kOthersWait);  // it waits for no client
   {
     absl::MutexLock lock(&mutex_);
-    free_inline_lanes_.push_back(&lane);
+    free_inline_workers_.push_back(&worker);
   }
   arrived.task->owner.OnDone(std::move(report));
 }
@@ -224,8 +230,8 @@ SchedulerState DeviceScheduler::state() const {
   absl::MutexLock lock(&mutex_);
   const WorkerPool::State workers = workers_->state();
   return {.queued = static_cast<std::int64_t>(batcher_.waiting()) + workers.waiting,
-          .lanes_in_use = workers.running,
-          .lanes = workers.threads,
+          .workers_in_use = workers.running,
+          .workers = workers.threads,
           .devices_lost = lost_ ? 1 : 0,
           .refused_queue = refused_};
 }
@@ -266,10 +272,10 @@ void DeviceScheduler::Complete(std::unique_ptr<BatchRun> batch) {
     if (!status.ok() && IsDeviceLost(status)) Lose(status);
   }
   {
-    // Before OnDone: a client that has its answer finds the lane free. From here on the scheduler
+    // Before OnDone: a client that has its answer finds the worker free. From here on the scheduler
     // may go, but for its threads.
     absl::MutexLock lock(&mutex_);
-    batcher_.GiveBack(batch->lane());
+    batcher_.GiveBack(batch->worker());
     if (batcher_.has_next()) completer_->Call();
   }
   for (std::size_t i = 0; i < reports.size(); ++i) {
@@ -277,9 +283,9 @@ void DeviceScheduler::Complete(std::unique_ptr<BatchRun> batch) {
   }
 }
 
-std::optional<TaskReport> DeviceScheduler::Turn(Lane& lane, LaneRun& run, Patience patience) {
+std::optional<TaskReport> DeviceScheduler::Turn(Worker& worker, WorkerRun& run, Patience patience) {
   const bool uses_device = !std::holds_alternative<RunOnHost>(run.task().action);
-  if (!run.Turn(lane, patience)) return std::nullopt;
+  if (!run.Turn(worker, patience)) return std::nullopt;
   TaskReport report = run.TakeReport();
   sojourn_.Note(report.queue);
   report.device = &executor_.info();

@@ -1,17 +1,18 @@
-// The queue in front of one device: bounded, with one thread per lane that takes tasks from it
+// The queue in front of one device: bounded, with one thread per worker that takes tasks from it
 // (worker_pool.h), and batches for small tensors where the device has them (batcher.h).
 //
 // A task too small to be worth waking a thread for passes the queue by: whoever submits it runs it
-// (caller-runs). A batch is launched by whoever brings the task that finds a batch lane free, and
+// (caller-runs). A batch is launched by whoever brings the task that finds a batch worker free, and
 // looked at for `caller_wait_max`; then a thread of the scheduler's own sees it to its end
 // (batch_completer.h). So Submit never waits for a device longer than that, whatever the device
 // does.
 //
 // Step of a request: 2, decide, and the thread on which step 3 runs.
 //
-// Safe from any thread. Failure of one task is that task's own: its lane is abandoned and takes the
-// next. But a lane that answers DeviceLostError has lost the device: then what waits is answered
-// UNAVAILABLE too, and nothing more is taken. What runs on the host alone says nothing of it.
+// Safe from any thread. Failure of one task is that task's own: its worker is abandoned and takes
+// the next. But a worker that answers DeviceLostError has lost the device: then what waits is
+// answered UNAVAILABLE too, and nothing more is taken. What runs on the host alone says nothing of
+// it.
 #ifndef WARPFOLD_SERVER_CORE_SCHEDULING_DEVICE_SCHEDULER_H_
 #define WARPFOLD_SERVER_CORE_SCHEDULING_DEVICE_SCHEDULER_H_
 
@@ -40,15 +41,15 @@ namespace warpfold {
 // Batches under way at a time: some are filled and some answered while others are on the device.
 // Of the null server's answers/s two gave 0.88 and four 0.94 (4 KiB unary, 64 clients), 0.75 and
 // 0.79 (ReduceMany, 8 clients; H200 host, 16 processors, 2026-11-22).
-inline constexpr int kBatchLanes = 4;
+inline constexpr int kBatchWorkers = 4;
 
 struct SchedulerOptions {
-  int lanes = 8;
-  int batch_lanes = kBatchLanes;  // where the device batches
+  int workers = 8;
+  int batch_workers = kBatchWorkers;  // where the device batches
   int queue_depth_max = 1024;
   std::chrono::milliseconds retry_delay{100};  // at least, where the queue is full
   // How long a thread that has worked spins for its next task before it parks: never longer than it
-  // has worked. For lanes that wait for a device; those that compute need the processors
+  // has worked. For workers that wait for a device; those that compute need the processors
   // themselves.
   std::chrono::microseconds look_max{0};
   // How long Submit looks for the end of a batch that it has launched, of a task that has no more
@@ -67,20 +68,20 @@ struct SchedulerOptions {
 
 struct SchedulerState {
   std::int64_t queued = 0;
-  std::int64_t lanes_in_use = 0;
-  std::int64_t lanes = 0;
+  std::int64_t workers_in_use = 0;
+  std::int64_t workers = 0;
   std::int64_t devices_lost = 0;
   std::uint64_t refused_queue = 0;
-  std::int64_t load() const { return queued + lanes_in_use; }
+  std::int64_t load() const { return queued + workers_in_use; }
 };
 
 class DeviceScheduler final : public Submitter {
  public:
-  // Makes the lanes and starts their threads. `executor` must outlive the scheduler.
+  // Makes the workers and starts their threads. `executor` must outlive the scheduler.
   static absl::StatusOr<std::unique_ptr<DeviceScheduler>> Create(Executor& executor,
                                                                  const SchedulerOptions& options);
 
-  // Of a device that is lost before it has served: no lanes.
+  // Of a device that is lost before it has served: no workers.
   static std::unique_ptr<DeviceScheduler> CreateLost(Executor& executor,
                                                      const SchedulerOptions& options);
 
@@ -107,20 +108,20 @@ class DeviceScheduler final : public Submitter {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Lanes by their kind, which Create makes.
-  struct Lanes {
-    std::vector<std::unique_ptr<Lane>> queued;
-    std::vector<std::unique_ptr<Lane>> inlined;
-    std::vector<std::unique_ptr<BatchLane>> batches;
+  // Workers by their kind, which Create makes.
+  struct Workers {
+    std::vector<std::unique_ptr<Worker>> queued;
+    std::vector<std::unique_ptr<Worker>> inlined;
+    std::vector<std::unique_ptr<BatchWorker>> batches;
   };
 
-  DeviceScheduler(Executor& executor, const SchedulerOptions& options, Lanes lanes);
+  DeviceScheduler(Executor& executor, const SchedulerOptions& options, Workers workers);
   bool Batches(const Task& task) const;
   absl::Status CheckServes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether one more may wait where so many do. Tasks for lanes do not fill the batches' queue.
+  // Whether one more may wait where so many do. Tasks for workers do not fill the batches' queue.
   absl::Status CheckQueue(std::int64_t waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A lane for `task` on the caller's thread; null when it has to queue.
-  Lane* TakeInlineLane(const Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A worker for `task` on the caller's thread; null when it has to queue.
+  Worker* TakeInlineWorker(const Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether who brings `task`, which batches, is to launch the batch.
   bool LaunchesBatch(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next batch, if there is one; calls another thread for what it leaves.
@@ -129,16 +130,16 @@ class DeviceScheduler final : public Submitter {
   // Runs a batch on the caller's thread, for a moment, then hands it on.
   void RunByCaller(std::unique_ptr<BatchRun> batch, Clock::duration wait_max)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Gives the lane back and calls OnDone.
+  // Gives the worker back and calls OnDone.
   void Complete(std::unique_ptr<BatchRun> batch) ABSL_LOCKS_EXCLUDED(mutex_);
-  // A turn on a worker's lane; none when it has to wait for its client.
-  std::optional<TaskReport> Turn(Lane& lane, LaneRun& run, Patience patience)
+  // A turn on a worker; none when it has to wait for its client.
+  std::optional<TaskReport> Turn(Worker& worker, WorkerRun& run, Patience patience)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void RunInline(Lane& lane, const QueuedTask& arrived) ABSL_LOCKS_EXCLUDED(mutex_);
+  void RunInline(Worker& worker, const QueuedTask& arrived) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Executor& executor_;
   const SchedulerOptions options_;
-  const std::vector<std::unique_ptr<Lane>> inline_lanes_;
+  const std::vector<std::unique_ptr<Worker>> inline_workers_;
 
   mutable absl::Mutex mutex_;
   int queue_depth_max_ ABSL_GUARDED_BY(mutex_);
@@ -148,7 +149,7 @@ class DeviceScheduler final : public Submitter {
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;
   std::uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
   Sojourn sojourn_;
-  std::vector<Lane*> free_inline_lanes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Worker*> free_inline_workers_ ABSL_GUARDED_BY(mutex_);
 
   // Last: their threads use the above.
   std::unique_ptr<WorkerPool> workers_;

@@ -1,6 +1,6 @@
-// How long a task keeps its lane while its client sends the next bytes.
+// How long a task keeps its worker while its client sends the next bytes.
 //
-// Step of a request: 3, on a lane's thread.
+// Step of a request: 3, on a worker's thread.
 #ifndef WARPFOLD_SERVER_CORE_SCHEDULING_PATIENCE_H_
 #define WARPFOLD_SERVER_CORE_SCHEDULING_PATIENCE_H_
 
@@ -14,9 +14,9 @@ namespace warpfold {
 
 enum class Patience { kOthersWait, kNobodyWaits };
 
-// While others wait for a lane: as long as a fast connection takes for them, 2 ns a byte. Leaving
-// the lane at once cost eight streams on seven threads a tenth of their rate, since a GPU's lane
-// has to be idle before its task leaves (H100, 2026-11-25).
+// While others wait for a worker: as long as a fast connection takes for them, 2 ns a byte. Leaving
+// the worker at once cost eight streams on seven threads a tenth of their rate, since a GPU's
+// worker has to be idle before its task leaves (H100, 2026-11-25).
 inline std::chrono::steady_clock::duration WaitMax(Patience patience, std::size_t byte_count) {
   const std::chrono::nanoseconds transfer(2 * byte_count);
   if (patience == Patience::kOthersWait) return transfer;

@@ -145,8 +145,8 @@ SchedulerState Scheduler::state() const {
   for (const std::unique_ptr<DeviceScheduler>& device : devices_) {
     const SchedulerState state = device->state();
     sum.queued += state.queued;
-    sum.lanes_in_use += state.lanes_in_use;
-    sum.lanes += state.lanes;
+    sum.workers_in_use += state.workers_in_use;
+    sum.workers += state.workers;
     sum.devices_lost += state.devices_lost;
     sum.refused_queue += state.refused_queue;
   }

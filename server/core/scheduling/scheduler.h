@@ -24,8 +24,8 @@ namespace warpfold {
 class Scheduler final : public Submitter, private SplitHost {
  public:
   // One DeviceScheduler per executor, at least one; the executors must outlive the scheduler. A
-  // device without memory for its lanes is lost from the start (`options.on_lost` is called) unless
-  // it is the last one, whose status is returned.
+  // device without memory for its workers is lost from the start (`options.on_lost` is called)
+  // unless it is the last one, whose status is returned.
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(
       const std::vector<std::unique_ptr<Executor>>& executors, const SchedulerOptions& options);
 

@@ -1,6 +1,6 @@
-// A task's bytes on their way into a lane, over as many turns as its client takes to send them.
+// A task's bytes on their way into a worker, over as many turns as its client takes to send them.
 //
-// Step of a request: 3, on a lane's thread.
+// Step of a request: 3, on a worker's thread.
 #ifndef WARPFOLD_SERVER_CORE_SCHEDULING_STAGE_H_
 #define WARPFOLD_SERVER_CORE_SCHEDULING_STAGE_H_
 
@@ -25,18 +25,19 @@ class Staging {
   Staging(const CancelToken& token, PayloadSource& source, std::int64_t byte_count)
       : token_(token), source_(source), missing_bytes_(byte_count) {}
 
-  // Begins on the idle `lane` by `begin`, or goes on where the last turn ended, one buffer at a
+  // Begins on the idle `worker` by `begin`, or goes on where the last turn ended, one buffer at a
   // time; whether the task's answer is still wanted is asked before each. True: all bytes are in
-  // the lane. False: the next ones were not here for as long as `patience` allows, and the lane is
-  // idle. On an error, the lane's, the source's or why the task is not wanted, it is idle too.
-  absl::StatusOr<bool> Turn(Lane& lane, absl::FunctionRef<absl::Status()> begin, Patience patience);
+  // the worker. False: the next ones were not here for as long as `patience` allows, and the worker
+  // is idle. On an error, the worker's, the source's or why the task is not wanted, it is idle too.
+  absl::StatusOr<bool> Turn(Worker& worker, absl::FunctionRef<absl::Status()> begin,
+                            Patience patience);
 
   // REQUIRES: the last turn has said false. What the next one needs.
   std::size_t awaited_bytes() const { return awaited_bytes_; }
 
  private:
-  absl::StatusOr<bool> Fill(Lane& lane, Patience patience);
-  absl::Status StageNext(Lane& lane, absl::Span<std::byte> buffer);
+  absl::StatusOr<bool> Fill(Worker& worker, Patience patience);
+  absl::Status StageNext(Worker& worker, absl::Span<std::byte> buffer);
 
   const CancelToken& token_;
   PayloadSource& source_;

@@ -1,5 +1,5 @@
-// Tasks that wait for lanes: a line for each caller, of which the next is who has had the least
-// (lane_shares.h), and in each line the oldest first. Any of them can be taken back.
+// Tasks that wait for workers: a line for each caller, of which the next is who has had the least
+// (worker_shares.h), and in each line the oldest first. Any of them can be taken back.
 //
 // Step of a request: 2, decide. A plain value for its owner's lock.
 #ifndef WARPFOLD_SERVER_CORE_SCHEDULING_TASK_QUEUE_H_
@@ -12,7 +12,7 @@
 
 #include "server/core/base/keyed_fifo.h"
 #include "server/core/request/task.h"
-#include "server/core/scheduling/lane_shares.h"
+#include "server/core/scheduling/worker_shares.h"
 
 namespace warpfold {
 
@@ -27,7 +27,7 @@ inline const Task* KeyOf(const QueuedTask& queued) { return queued.task; }
 class TaskQueue {
  public:
   // `shares` outlives it, and may be several queues'.
-  explicit TaskQueue(LaneShares& shares) : shares_(shares) {}
+  explicit TaskQueue(WorkerShares& shares) : shares_(shares) {}
 
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
@@ -59,7 +59,7 @@ class TaskQueue {
   // Callers come and go where addresses tell them apart.
   static constexpr std::size_t kLinesKept = 64;
 
-  LaneShares& shares_;
+  WorkerShares& shares_;
   std::deque<Line> lines_;  // most are empty
   std::size_t forgets_at_ = kLinesKept;
   std::size_t size_ = 0;

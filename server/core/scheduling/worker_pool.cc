@@ -12,14 +12,14 @@ int ClientThreadsMax(int threads) {
 
 }  // namespace
 
-WorkerPool::WorkerPool(std::vector<std::unique_ptr<Lane>> lanes, std::chrono::microseconds spin_max,
-                       Turn turn)
+WorkerPool::WorkerPool(std::vector<std::unique_ptr<Worker>> workers,
+                       std::chrono::microseconds spin_max, Turn turn)
     : spin_max_(spin_max),
       turn_(std::move(turn)),
-      client_threads_max_(ClientThreadsMax(static_cast<int>(lanes.size()))),
-      lanes_(std::move(lanes)) {
-  for (const std::unique_ptr<Lane>& lane : lanes_) {
-    threads_.emplace_back([this, lane = lane.get()] { Serve(*lane); });
+      client_threads_max_(ClientThreadsMax(static_cast<int>(workers.size()))),
+      workers_(std::move(workers)) {
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    threads_.emplace_back([this, worker = worker.get()] { Serve(*worker); });
   }
 }
 
@@ -40,7 +40,7 @@ bool WorkerPool::Remove(const Task* task) {
 }
 
 void WorkerPool::TakeAll(std::vector<QueuedTask>& taken) {
-  std::unordered_map<Task*, std::unique_ptr<LaneRun>> dropped;  // without the lock
+  std::unordered_map<Task*, std::unique_ptr<WorkerRun>> dropped;  // without the lock
   absl::MutexLock lock(&mutex_);
   here_.TakeAll(taken);
   clients_.TakeAll(taken);
@@ -60,7 +60,7 @@ WorkerPool::State WorkerPool::state() const {
   absl::MutexLock lock(&mutex_);
   return {.waiting = static_cast<std::int64_t>(here_.size() + clients_.size() + resumed_.size()),
           .running = running_,
-          .threads = static_cast<std::int64_t>(lanes_.size())};
+          .threads = static_cast<std::int64_t>(workers_.size())};
 }
 
 bool WorkerPool::IsBefore(const QueuedTask& a, const QueuedTask& b) const {
@@ -91,7 +91,7 @@ std::optional<WorkerPool::Taken> WorkerPool::TakeRunnable() {
     taken.run = std::move(begun_.extract(queued.task).mapped());
     taken.run->WaitsSince(queued.since);
   } else {
-    taken.run = std::make_unique<LaneRun>(*queued.task, queued.since);
+    taken.run = std::make_unique<WorkerRun>(*queued.task, queued.since);
   }
   return taken;
 }
@@ -138,12 +138,12 @@ void WorkerPool::Wake(Task* task) {
   idle_.WakeOne();
 }
 
-void WorkerPool::Serve(Lane& lane) {
+void WorkerPool::Serve(Worker& worker) {
   Clock::time_point spin_until;  // long past
   while (std::optional<Taken> taken = Take(spin_until)) {
     const Clock::time_point begin = Clock::now();
     Task* const task = taken->task;
-    std::optional<TaskReport> report = turn_(lane, *taken->run, taken->patience);
+    std::optional<TaskReport> report = turn_(worker, *taken->run, taken->patience);
     const Clock::duration took = Clock::now() - begin;
     if (report.has_value()) {
       taken->run.reset();

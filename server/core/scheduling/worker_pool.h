@@ -1,4 +1,4 @@
-// The threads of one device, each with a Lane of its own, and the tasks that wait for them.
+// The threads of one device, each with a Worker of its own, and the tasks that wait for them.
 //
 // Step of a request: 2, decide, and the thread on which step 3 runs. Callers take turns
 // (task_queue.h), and of each the tasks are taken in the order in which they came, except that
@@ -25,24 +25,24 @@
 #include "absl/synchronization/mutex.h"
 #include "server/core/base/spin_then_park.h"
 #include "server/core/request/task.h"
-#include "server/core/scheduling/lane_run.h"
-#include "server/core/scheduling/lane_shares.h"
 #include "server/core/scheduling/task_queue.h"
+#include "server/core/scheduling/worker_run.h"
+#include "server/core/scheduling/worker_shares.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
 
 class WorkerPool {
  public:
-  // A turn of a task on an idle lane, which is idle afterwards; its client is waited for as
+  // A turn of a task on an idle worker, which is idle afterwards; its client is waited for as
   // `patience` allows. None: it needs run.awaited_bytes() to go on.
   using Turn =
-      std::function<std::optional<TaskReport>(Lane& lane, LaneRun& run, Patience patience)>;
+      std::function<std::optional<TaskReport>(Worker& worker, WorkerRun& run, Patience patience)>;
 
-  // Starts a thread for each of `lanes`. One that has worked spins for its next task, for at most
+  // Starts a thread for each of `workers`. One that has worked spins for its next task, for at most
   // `spin_max` and never longer than it has worked, before it parks: so spinning at most doubles
   // what a task takes of a processor.
-  WorkerPool(std::vector<std::unique_ptr<Lane>> lanes, std::chrono::microseconds spin_max,
+  WorkerPool(std::vector<std::unique_ptr<Worker>> workers, std::chrono::microseconds spin_max,
              Turn turn);
 
   // Drains, and joins the threads.
@@ -75,13 +75,13 @@ class WorkerPool {
   // What a thread has taken.
   struct Taken {
     Task* task = nullptr;
-    std::unique_ptr<LaneRun> run;
+    std::unique_ptr<WorkerRun> run;
     Patience patience = Patience::kOthersWait;
     Task::Line line = nullptr;  // for when the task is gone
     double charged = 0;         // for the turn
   };
 
-  void Serve(Lane& lane) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Serve(Worker& worker) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for the next task and takes it; none once the pool has drained.
   std::optional<Taken> Take(Clock::time_point spin_until) ABSL_LOCKS_EXCLUDED(mutex_);
   // The next task that may run now.
@@ -109,18 +109,18 @@ class WorkerPool {
 
   mutable absl::Mutex mutex_;
   SpinThenPark idle_;                                      // under mutex_
-  LaneShares shares_ ABSL_GUARDED_BY(mutex_);              // in seconds
+  WorkerShares shares_ ABSL_GUARDED_BY(mutex_);            // in seconds
   TaskQueue here_ ABSL_GUARDED_BY(mutex_){shares_};        // all bytes are here
   TaskQueue clients_ ABSL_GUARDED_BY(mutex_){shares_};     // their clients are sending
   TaskQueue resumed_ ABSL_GUARDED_BY(mutex_){shares_};     // that have begun and come back
   bool last_was_resumed_ ABSL_GUARDED_BY(mutex_) = false;  // of the tasks that threads took
   // That have begun and no thread has: they wait for their clients, or are in resumed_.
-  std::unordered_map<Task*, std::unique_ptr<LaneRun>> begun_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<Task*, std::unique_ptr<WorkerRun>> begun_ ABSL_GUARDED_BY(mutex_);
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
   int client_threads_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
 
-  const std::vector<std::unique_ptr<Lane>> lanes_;
+  const std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::jthread> threads_;  // last: joined before anything above goes
 };
 

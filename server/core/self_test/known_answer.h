@@ -1,7 +1,7 @@
 // Reductions whose answers are known to the bit: what a device has to give before it serves.
 //
-// Step of a request: none; they run once at the start, through the same queue, lanes and kernels
-// that requests take: every op of every dtype, by tensors of several tiles through a lane and by
+// Step of a request: none; they run once at the start, through the same queue, workers and kernels
+// that requests take: every op of every dtype, by tensors of several tiles through a worker and by
 // tensors that are small enough for a batch, by every fusion of accumulators that is compiled. The
 // answers were computed elsewhere, in exact arithmetic (tests/server/known_answers.py). Two f64
 // tensors are such that no additions in float64 give their sums. Safe from any thread.

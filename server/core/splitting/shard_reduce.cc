@@ -26,23 +26,23 @@ Box BoxOfShard(const Plan& whole, const Shard& shard) {
   return box;
 }
 
-absl::StatusOr<ShardResults> ReduceOutputs(Lane& lane, const Plan& whole, const Shard& shard) {
+absl::StatusOr<ShardResults> ReduceOutputs(Worker& worker, const Plan& whole, const Shard& shard) {
   Box box = BoxOfShard(whole, shard);
   Plan plan = CutPlan(whole, box);
   plan.first_output = plan.first_element / whole.reduced_count;
-  absl::StatusOr<Outcome> outcome = lane.Reduce(plan, shard.data);
+  absl::StatusOr<Outcome> outcome = worker.Reduce(plan, shard.data);
   if (!outcome.ok()) return outcome.status();
   return ShardResults{std::move(box), false, std::move(outcome->results), outcome->times,
                       std::move(outcome->charge)};
 }
 
-absl::StatusOr<ShardResults> ReducePart(Lane& lane, const Plan& whole, const Shard& shard,
+absl::StatusOr<ShardResults> ReducePart(Worker& worker, const Plan& whole, const Shard& shard,
                                         bool to_partials) {
   Box box = BoxOfShard(whole, shard);
   Plan plan = CutPlan(whole, box);
   plan.leaves_states = true;
   plan.leaves_partials = to_partials;
-  absl::StatusOr<Outcome> outcome = lane.Reduce(plan, shard.data);
+  absl::StatusOr<Outcome> outcome = worker.Reduce(plan, shard.data);
   if (to_partials && absl::IsResourceExhausted(outcome.status())) outcome = Outcome{};
   if (!outcome.ok()) return outcome.status();
   return ShardResults{std::move(box), to_partials, std::move(outcome->results), outcome->times,
@@ -50,13 +50,13 @@ absl::StatusOr<ShardResults> ReducePart(Lane& lane, const Plan& whole, const Sha
 }
 
 absl::StatusOr<std::optional<std::vector<std::string>>> JoinPartials(
-    Lane& lane, const Plan& whole, absl::Span<ShardResults> shards) {
+    Worker& worker, const Plan& whole, absl::Span<ShardResults> shards) {
   std::vector<std::vector<std::string>> partials;
   for (ShardResults& shard : shards) {
     if (shard.values.empty()) return std::nullopt;
     partials.push_back(std::move(shard.values));
   }
-  absl::StatusOr<std::optional<Outcome>> joined = lane.JoinPartials(whole, partials);
+  absl::StatusOr<std::optional<Outcome>> joined = worker.JoinPartials(whole, partials);
   if (absl::IsResourceExhausted(joined.status())) return std::nullopt;
   if (!joined.ok()) return joined.status();
   if (!joined->has_value()) return std::nullopt;
@@ -65,16 +65,16 @@ absl::StatusOr<std::optional<std::vector<std::string>>> JoinPartials(
 
 }  // namespace
 
-absl::StatusOr<ShardResults> ReduceShard(Lane& lane, const Plan& plan, const Shard& shard,
+absl::StatusOr<ShardResults> ReduceShard(Worker& worker, const Plan& plan, const Shard& shard,
                                          bool exactly) {
-  if (HasWholeOutputs(plan)) return ReduceOutputs(lane, plan, shard);
-  return ReducePart(lane, plan, shard, !exactly && lane.JoinsPartials(plan));
+  if (HasWholeOutputs(plan)) return ReduceOutputs(worker, plan, shard);
+  return ReducePart(worker, plan, shard, !exactly && worker.JoinsPartials(plan));
 }
 
 absl::StatusOr<std::optional<std::vector<std::string>>> JoinShards(
-    Lane& lane, const Plan& whole, absl::Span<ShardResults> shards) {
+    Worker& worker, const Plan& whole, absl::Span<ShardResults> shards) {
   if (!HasWholeOutputs(whole)) {
-    if (shards.front().are_partials) return JoinPartials(lane, whole, shards);
+    if (shards.front().are_partials) return JoinPartials(worker, whole, shards);
     std::vector<PartValues> parts;
     for (const ShardResults& shard : shards) {
       parts.push_back({shard.box, {shard.values.begin(), shard.values.end()}});

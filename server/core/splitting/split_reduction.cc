@@ -66,17 +66,18 @@ bool SplitReduction::GiveUp(std::size_t submitted, std::size_t never_submitted,
   return given_back > 0 && pending_.fetch_sub(given_back, std::memory_order_acq_rel) == given_back;
 }
 
-absl::StatusOr<Outcome> SplitReduction::Reduce(Lane& lane, std::size_t index, bool exactly) {
-  absl::StatusOr<ShardResults> shard = ReduceShard(lane, *task_.plan, task_.shards[index], exactly);
+absl::StatusOr<Outcome> SplitReduction::Reduce(Worker& worker, std::size_t index, bool exactly) {
+  absl::StatusOr<ShardResults> shard =
+      ReduceShard(worker, *task_.plan, task_.shards[index], exactly);
   if (!shard.ok()) {
-    Fail(index, shard.status());  // before the lane takes the next task
+    Fail(index, shard.status());  // before the worker takes the next task
     return shard.status();
   }
   Outcome outcome{.results = {}, .times = shard->times};
   reduced_[index] = *std::move(shard);
   if (not_reduced_.fetch_sub(1, std::memory_order_acq_rel) > 1) return outcome;
   absl::StatusOr<std::optional<std::vector<std::string>>> results =
-      JoinShards(lane, *task_.plan, absl::MakeSpan(reduced_));
+      JoinShards(worker, *task_.plan, absl::MakeSpan(reduced_));
   if (!results.ok()) return results.status();
   if (results->has_value()) {
     outcome.results = **std::move(results);

@@ -36,8 +36,8 @@ class SplitReduction final : public SplitRun {
    public:
     ShardOwner(SplitReduction& all, std::size_t index, bool exactly)
         : all_(all), index_(index), task_(*this, CancelToken::kNoDeadline, &all.task_.token) {
-      task_.action =
-          UseLane{[&all, index, exactly](Lane& lane) { return all.Reduce(lane, index, exactly); }};
+      task_.action = UseWorker{
+          [&all, index, exactly](Worker& worker) { return all.Reduce(worker, index, exactly); }};
       task_.line = all.task_.line;
     }
     Task& task() { return task_; }
@@ -61,8 +61,8 @@ class SplitReduction final : public SplitRun {
   absl::Status SubmitFrom(std::size_t first) ABSL_LOCKS_EXCLUDED(mutex_);
   // All tasks of the first time are done.
   void StartOver() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Runs on a lane's thread; the outcome has results when it was the last shard's.
-  absl::StatusOr<Outcome> Reduce(Lane& lane, std::size_t index, bool exactly)
+  // Runs on a worker's thread; the outcome has results when it was the last shard's.
+  absl::StatusOr<Outcome> Reduce(Worker& worker, std::size_t index, bool exactly)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void ShardDone(std::size_t index, TaskReport report) ABSL_LOCKS_EXCLUDED(mutex_);
   // A result of shard `index` that does not fit is the answer if no shard before it has one, as on
@@ -81,7 +81,7 @@ class SplitReduction final : public SplitRun {
   Task& task_;
   // One a shard, and one more should it start over; a deque does not move them.
   std::deque<ShardOwner> parts_;
-  std::vector<ShardResults> reduced_;  // each written by its own lane's thread
+  std::vector<ShardResults> reduced_;  // each written by its own worker's thread
 
   std::atomic<std::size_t> pending_;      // tasks that are not done or given back
   std::atomic<std::size_t> not_reduced_;  // shards

@@ -2,8 +2,8 @@
 // one for each shard, all at the same time; a write by one after another, since its bytes come in
 // order.
 //
-// Step of a request: 2, decide. None of those tasks holds a lane while it waits for another: the
-// last shard to be reduced joins them all, on the lane that it has. The first failure is the
+// Step of a request: 2, decide. None of those tasks holds a worker while it waits for another: the
+// last shard to be reduced joins them all, on the worker that it has. The first failure is the
 // answer's; shards that have not begun then are not reduced. The task itself is done, or given
 // back, when the last of its tasks is.
 //

@@ -13,7 +13,7 @@ namespace warpfold {
 namespace {
 
 absl::StatusOr<std::unique_ptr<Executor>> OpenCuda([[maybe_unused]] int index,
-                                                   [[maybe_unused]] const LaneOptions& options) {
+                                                   [[maybe_unused]] const WorkerOptions& options) {
 #ifdef WARPFOLD_HAS_CUDA
   return CudaExecutor::Open(index, options);
 #else
@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<Executor>> OpenCuda([[maybe_unused]] int index,
 #endif
 }
 
-Devices OpenCpu(std::string reason, const LaneOptions& options) {
+Devices OpenCpu(std::string reason, const WorkerOptions& options) {
   Devices devices{.backend = Backend::kCpu, .reason = std::move(reason)};
   devices.executors.push_back(std::make_unique<CpuExecutor>(options));
   return devices;
@@ -29,14 +29,14 @@ Devices OpenCpu(std::string reason, const LaneOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<Devices> OpenDevices(Backend backend, const LaneOptions& options) {
+absl::StatusOr<Devices> OpenDevices(Backend backend, const WorkerOptions& options) {
   if (backend == Backend::kCpu) return OpenCpu("chosen by configuration", options);
   return OpenDevicesOn(ReadMachine(), ThisBuild(), OpenCuda, backend, options);
 }
 
 absl::StatusOr<Devices> OpenDevicesOn(const Machine& machine, const Build& build,
                                       const OpenGpu& open, Backend backend,
-                                      const LaneOptions& options) {
+                                      const WorkerOptions& options) {
   DeviceChoice choice = ChooseDevices(backend, machine, build);
   switch (choice.kind) {
     case DeviceChoice::Kind::kCpu:

@@ -24,14 +24,14 @@ struct Devices {
 // for none. A GPU that cannot be used while another can is left out. UNAVAILABLE, with what is
 // there and what would be needed: no device can be had without passing over a GPU in silence
 // (device_choice.h). Call once, at start.
-absl::StatusOr<Devices> OpenDevices(Backend backend, const LaneOptions& options);
+absl::StatusOr<Devices> OpenDevices(Backend backend, const WorkerOptions& options);
 
 // The same on what `machine` and `build` say. `open` opens the GPU of an index.
-using OpenGpu =
-    std::function<absl::StatusOr<std::unique_ptr<Executor>>(int index, const LaneOptions& options)>;
+using OpenGpu = std::function<absl::StatusOr<std::unique_ptr<Executor>>(
+    int index, const WorkerOptions& options)>;
 absl::StatusOr<Devices> OpenDevicesOn(const Machine& machine, const Build& build,
                                       const OpenGpu& open, Backend backend,
-                                      const LaneOptions& options);
+                                      const WorkerOptions& options);
 
 }  // namespace warpfold
 

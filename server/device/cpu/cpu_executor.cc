@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "server/device/cpu/cpu_lane.h"
+#include "server/device/cpu/cpu_worker.h"
 #include "server/device/cpu/host_memory.h"
 
 namespace warpfold {
@@ -24,14 +24,14 @@ std::string ProcessorModel() {
 
 }  // namespace
 
-CpuExecutor::CpuExecutor(const LaneOptions& options) : options_(options) {
+CpuExecutor::CpuExecutor(const WorkerOptions& options) : options_(options) {
   info_.name = "cpu";
   info_.model = ProcessorModel();
   info_.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 
-absl::StatusOr<std::unique_ptr<Lane>> CpuExecutor::MakeLane() {
-  return std::make_unique<CpuLane>(options_, use_);
+absl::StatusOr<std::unique_ptr<Worker>> CpuExecutor::MakeWorker() {
+  return std::make_unique<CpuWorker>(options_, use_);
 }
 
 absl::StatusOr<std::unique_ptr<TensorMemory>> CpuExecutor::AllocateTensor(std::size_t size_bytes) {

@@ -14,7 +14,7 @@ void ParallelTasks(std::int64_t count, cpu::Task task) {
     task(0);
   } else {
     tbb::parallel_for(std::int64_t{0}, count, [&](std::int64_t i) {
-      const BadAllocScope scope;  // of this thread; TBB brings the exception to the lane's
+      const BadAllocScope scope;  // of this thread; TBB brings the exception to the worker's
       task(i);
     });
   }

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/architectures.h"
 #include "kernels/cuda/device.h"
-#include "server/device/cuda/cuda_batch_lane.h"
-#include "server/device/cuda/cuda_lane.h"
+#include "server/device/cuda/cuda_batch_worker.h"
+#include "server/device/cuda/cuda_worker.h"
 #include "server/device/cuda/memory/cuda_resources.h"
 #include "server/device/cuda/memory/peer_memory.h"
 #include "server/device/cuda/memory/shared_mapping.h"
@@ -17,7 +17,7 @@ namespace {
 // What stays with the pool of what reductions have taken beyond what is set aside.
 constexpr std::uint64_t kReductionsKept = 8;
 
-// Requests that need more scratch than a lane owns allocate it in stream order; of what was once
+// Requests that need more scratch than a worker owns allocate it in stream order; of what was once
 // taken the pool keeps so much that such a request mostly costs microseconds, and one that needs no
 // more than is set aside cannot fail for what others have taken since.
 absl::Status SetScratchAside(int ordinal, std::size_t bytes) {
@@ -35,7 +35,7 @@ absl::Status SetScratchAside(int ordinal, std::size_t bytes) {
   return absl::OkStatus();
 }
 
-std::size_t ScratchBytesMax(const LaneOptions& options, std::size_t memory_bytes) {
+std::size_t ScratchBytesMax(const WorkerOptions& options, std::size_t memory_bytes) {
   if (!options.gpu_scratch_bytes) return options.scratch_bytes;
   if (*options.gpu_scratch_bytes > 0) return *options.gpu_scratch_bytes;
   // Statistics of 1.2 million columns of f64 that are sent fit 256 MiB before their sums were
@@ -47,17 +47,17 @@ std::size_t ScratchBytesMax(const LaneOptions& options, std::size_t memory_bytes
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Executor>> CudaExecutor::Open(int ordinal,
-                                                             const LaneOptions& options) {
+                                                             const WorkerOptions& options) {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal);
   cudaDeviceProp properties;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaGetDeviceProperties(&properties, ordinal));
-  LaneOptions of_lanes = options;
-  of_lanes.scratch_bytes = ScratchBytesMax(options, properties.totalGlobalMem);
-  const std::size_t set_aside = std::min(options.scratch_bytes, of_lanes.scratch_bytes);
+  WorkerOptions of_workers = options;
+  of_workers.scratch_bytes = ScratchBytesMax(options, properties.totalGlobalMem);
+  const std::size_t set_aside = std::min(options.scratch_bytes, of_workers.scratch_bytes);
   if (absl::Status status = SetScratchAside(ordinal, set_aside); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<TensorPool>> tensors = TensorPool::Make(ordinal);
   if (!tensors.ok()) return tensors.status();
-  std::unique_ptr<CudaExecutor> executor(new CudaExecutor(ordinal, of_lanes));
+  std::unique_ptr<CudaExecutor> executor(new CudaExecutor(ordinal, of_workers));
   executor->info_ = {.name = absl::StrCat("cuda:", ordinal),
                      .model = properties.name,
                      .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
@@ -78,14 +78,14 @@ absl::Status CudaExecutor::LoadKernels(DType dtype) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Lane>> CudaExecutor::MakeLane() {
-  return CudaLane::Make(ordinal_, shape_, options_, use_, suspended_bytes_);
+absl::StatusOr<std::unique_ptr<Worker>> CudaExecutor::MakeWorker() {
+  return CudaWorker::Make(ordinal_, shape_, options_, use_, suspended_bytes_);
 }
 
-bool CudaExecutor::Batches(const Plan& plan) const { return CudaBatchLane::Batches(plan); }
+bool CudaExecutor::Batches(const Plan& plan) const { return CudaBatchWorker::Batches(plan); }
 
-absl::StatusOr<std::unique_ptr<BatchLane>> CudaExecutor::MakeBatchLane() {
-  return CudaBatchLane::Make(ordinal_, options_, use_);
+absl::StatusOr<std::unique_ptr<BatchWorker>> CudaExecutor::MakeBatchWorker() {
+  return CudaBatchWorker::Make(ordinal_, options_, use_);
 }
 
 absl::StatusOr<std::unique_ptr<TensorMemory>> CudaExecutor::AllocateTensor(std::size_t size_bytes) {

@@ -17,16 +17,16 @@ namespace warpfold {
 class CudaExecutor final : public Executor {
  public:
   // Opens GPU `ordinal` and sets `options.scratch_bytes` of its memory aside. Loads no kernels.
-  static absl::StatusOr<std::unique_ptr<Executor>> Open(int ordinal, const LaneOptions& options);
+  static absl::StatusOr<std::unique_ptr<Executor>> Open(int ordinal, const WorkerOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
   DeviceUse::Counts use() const override { return use_.counts(); }
   std::string compiles_for() const override { return compiles_for_; }
   absl::Status LoadKernels(DType dtype) override;
-  absl::StatusOr<std::unique_ptr<Lane>> MakeLane() override;
+  absl::StatusOr<std::unique_ptr<Worker>> MakeWorker() override;
   BatchLimits batch_limits() const override { return options_.batch; }
   bool Batches(const Plan& plan) const override;
-  absl::StatusOr<std::unique_ptr<BatchLane>> MakeBatchLane() override;
+  absl::StatusOr<std::unique_ptr<BatchWorker>> MakeBatchWorker() override;
   absl::StatusOr<std::unique_ptr<TensorMemory>> AllocateTensor(std::size_t size_bytes) override;
   absl::StatusOr<std::unique_ptr<TensorMemory>> MapShared(int descriptor, std::int64_t offset_bytes,
                                                           std::size_t size_bytes) override;
@@ -34,13 +34,13 @@ class CudaExecutor final : public Executor {
                                                        std::int64_t size_bytes) override;
 
  private:
-  CudaExecutor(int ordinal, const LaneOptions& options) : ordinal_(ordinal), options_(options) {}
+  CudaExecutor(int ordinal, const WorkerOptions& options) : ordinal_(ordinal), options_(options) {}
 
   int ordinal_;
-  LaneOptions options_;
+  WorkerOptions options_;
   DeviceInfo info_;
   std::string compiles_for_;
-  DeviceUse use_;  // which the lanes share, as what follows
+  DeviceUse use_;  // which the workers share, as what follows
   std::atomic<std::size_t> suspended_bytes_{0};
   cuda::DeviceShape shape_;
   std::unique_ptr<TensorPool> tensors_;

@@ -68,7 +68,7 @@ void CudaReduction::Close() {
 
 absl::Status CudaReduction::TakeMemory() {
   Parts& r = *parts_;
-  const LaneOptions& options = workspace_->options;
+  const WorkerOptions& options = workspace_->options;
   r.in_pinned =
       r.folds.writes_once() && r.result_layout.total_bytes() <= CudaWorkspace::kPinnedResultBytes;
   const std::size_t result_bytes = DeviceResultBytes(r.result_layout, r.in_pinned);

@@ -44,7 +44,7 @@ class CudaReduction {
   CudaReduction(const CudaReduction&) = delete;
   CudaReduction& operator=(const CudaReduction&) = delete;
 
-  // As Lane's.
+  // As Worker's.
   absl::StatusOr<absl::Span<std::byte>> Buffer();
   absl::Status Commit(std::size_t byte_count);
   absl::Status CommitInPlace(const std::byte* data);

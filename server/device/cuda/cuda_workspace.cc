@@ -6,15 +6,15 @@
 namespace warpfold {
 
 absl::StatusOr<std::unique_ptr<CudaWorkspace>> CudaWorkspace::Make(
-    int on, const cuda::DeviceShape& device_shape, const LaneOptions& lane_options,
+    int on, const cuda::DeviceShape& device_shape, const WorkerOptions& worker_options,
     DeviceUse& device_use) {
-  auto made = std::make_unique<CudaWorkspace>(on, device_shape, lane_options, device_use);
+  auto made = std::make_unique<CudaWorkspace>(on, device_shape, worker_options, device_use);
   if (absl::Status status = made->Allocate(); !status.ok()) return status;
   return made;
 }
 
 absl::Status CudaWorkspace::Allocate() {
-  const auto slab_count = static_cast<std::size_t>(options.slabs_per_lane);
+  const auto slab_count = static_cast<std::size_t>(options.slabs_per_worker);
   const std::size_t ring_bytes = slab_count * options.slab_bytes;
   for (cuda::UniqueStream* made : {&copies, &stream}) {
     absl::StatusOr<cuda::UniqueStream> one = cuda::MakeStream();

@@ -38,14 +38,14 @@ struct CudaWorkspace {
   // `device_use` outlives it. REQUIRES: `on` is this thread's device.
   static absl::StatusOr<std::unique_ptr<CudaWorkspace>> Make(int on,
                                                              const cuda::DeviceShape& device_shape,
-                                                             const LaneOptions& lane_options,
+                                                             const WorkerOptions& worker_options,
                                                              DeviceUse& device_use);
 
-  CudaWorkspace(int on, const cuda::DeviceShape& device_shape, const LaneOptions& lane_options,
+  CudaWorkspace(int on, const cuda::DeviceShape& device_shape, const WorkerOptions& worker_options,
                 DeviceUse& device_use)
       : ordinal(on),
         shape(device_shape),
-        options(lane_options),
+        options(worker_options),
         use(device_use),
         slabs(device_use) {}
 
@@ -69,7 +69,7 @@ struct CudaWorkspace {
 
   const int ordinal;
   const cuda::DeviceShape shape;
-  const LaneOptions options;
+  const WorkerOptions options;
   DeviceUse& use;
   cuda::UniqueStream copies;  // of slabs to the device
   cuda::UniqueStream stream;  // everything else

@@ -19,7 +19,7 @@ class CudaWrite {
   // Of `size_bytes` bytes to `d_to`.
   CudaWrite(std::byte* d_to, std::size_t size_bytes) : d_to_(d_to), missing_bytes_(size_bytes) {}
 
-  // As Lane's.
+  // As Worker's.
   absl::StatusOr<absl::Span<std::byte>> Buffer(CudaWorkspace& workspace);
   absl::Status Commit(CudaWorkspace& workspace, std::size_t byte_count);
 

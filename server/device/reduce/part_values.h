@@ -27,9 +27,9 @@ inline constexpr std::int64_t kOutputsAtOnce = 1024;
 using StatesOf = absl::FunctionRef<const void*(std::int64_t first, std::int64_t count)>;
 absl::StatusOr<std::vector<std::string>> PartValuesOf(const Plan& part, StatesOf states_of);
 
-// Bytes that what a lane leaves, values or results, has at most.
+// Bytes that what a worker leaves, values or results, has at most.
 std::size_t OutcomeBytesMax(const Plan& plan);
-// What a lane leaves of no elements. REQUIRES: plan.element_count == 0.
+// What a worker leaves of no elements. REQUIRES: plan.element_count == 0.
 absl::StatusOr<std::vector<std::string>> OutcomeOfNothing(const Plan& plan);
 
 }  // namespace warpfold

@@ -22,7 +22,7 @@ class ReduceManyCall::Item final : public Reply {
                                        : std::nullopt),
         reduction_(stream.services_, stream.protocol_.method,
                    stream.protocol_.new_codec(stream.caller_), *this) {
-    reduction_.submission().task().has_more_behind = true;
+    reduction_.submission().task().is_pipelined_stream = true;
     reduction_.OnWaitedInLine(waited);
   }
 

@@ -1,9 +1,9 @@
 // ReduceMany and ModelStreamInfer: many small tensors on one stream, each answered by itself, in
 // the order the answers are ready or in the order the requests came.
 //
-// Step of a request: 1. Reactions parse, admit and queue items; lanes' threads hand the answers to
-// an outbox that is written one message at a time. At most kItemsInFlightMax items, and of callers
-// who are told apart a quarter of what the server takes in all their streams, are on their
+// Step of a request: 1. Reactions parse, admit and queue items; workers' threads hand the answers
+// to an outbox that is written one message at a time. At most kItemsInFlightMax items, and of
+// callers who are told apart a quarter of what the server takes in all their streams, are on their
 // way, from read to written, and no more is read while kUnsentBytesMax of answers wait: a client
 // that does not read its answers is not read from either, and is let go when one has waited too
 // long, sooner while others are refused for want of bytes. An item's place among the requests in
@@ -45,7 +45,7 @@
 
 namespace warpfold {
 
-// Enough to keep every lane busy while answers travel; few enough that one stream cannot fill the
+// Enough to keep every worker busy while answers travel; few enough that one stream cannot fill the
 // server's queue.
 inline constexpr std::size_t kItemsInFlightMax = 64;
 // Of answers that are ready: some of the largest that small tensors have.

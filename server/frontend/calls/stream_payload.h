@@ -1,12 +1,13 @@
-// The payload of a tensor that arrives in chunks: where gRPC's reactions and a lane's thread meet.
+// The payload of a tensor that arrives in chunks: where gRPC's reactions and a worker's thread
+// meet.
 //
-// Step of a request: 1 to 3. Reactions push chunks and never wait; a lane's thread takes bytes that
-// are here. Chunks are read until there are as many bytes as whoever takes them needs next; beyond
-// that, and kAheadBytes once a lane has begun, nothing is read, and gRPC's flow control slows the
-// sender. The ticket counts every byte from its arrival until it is taken; what of them a place
-// (upload_places.h) does not cover counts as beyond it.
+// Step of a request: 1 to 3. Reactions push chunks and never wait; a worker's thread takes bytes
+// that are here. Chunks are read until there are as many bytes as whoever takes them needs next;
+// beyond that, and kAheadBytes once a worker has begun, nothing is read, and gRPC's flow control
+// slows the sender. The ticket counts every byte from its arrival until it is taken; what of them a
+// place (upload_places.h) does not cover counts as beyond it.
 //
-// Safe between one reaction at a time, one lane's thread, and Fail from anywhere.
+// Safe between one reaction at a time, one worker's thread, and Fail from anywhere.
 #ifndef WARPFOLD_SERVER_FRONTEND_CALLS_STREAM_PAYLOAD_H_
 #define WARPFOLD_SERVER_FRONTEND_CALLS_STREAM_PAYLOAD_H_
 
@@ -29,8 +30,8 @@
 
 namespace warpfold {
 
-// What a stream reads beyond the piece that its lane takes: a chunk or two, on their way while that
-// is copied.
+// What a stream reads beyond the piece that its worker takes: a chunk or two, on their way while
+// that is copied.
 inline constexpr std::int64_t kAheadBytes = std::int64_t{1} << 20;
 
 // What a place covers: a piece and what is read ahead, with the chunk that has begun and the one

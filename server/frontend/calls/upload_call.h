@@ -4,8 +4,8 @@
 // Step of a request: 1. The reaction that brings the header lets the handler decode it and asks
 // whether there is room. Chunks are read as soon as the upload has a place. Only when the first
 // piece of the tensor is here, or all of it, is the task admitted and queued: a client that sends
-// nothing takes neither a request's place nor a lane. How long it is waited for the watchdog says:
-// for the header, for each chunk, and for all of them at
+// nothing takes neither a request's place nor a worker. How long it is waited for the watchdog
+// says: for the header, for each chunk, and for all of them at
 // --min-bytes-per-s. It is an open call until it has its answer, and gives way to others when they
 // are too many and it is silent, or still waits for its place.
 #ifndef WARPFOLD_SERVER_FRONTEND_CALLS_UPLOAD_CALL_H_

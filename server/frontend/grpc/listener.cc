@@ -41,7 +41,7 @@ void SetConnectionLimits(const ConnectionLimits& limits, grpc::ServerBuilder& bu
 void SetMessageLimits(const ListenerOptions& options, grpc::ServerBuilder& builder) {
   // gRPC would let every stream send up to its estimate of the connection's bandwidth and delay,
   // some megabytes on a fast one, whether anybody reads it or not: a thousand streams that waited
-  // for a lane filled 1.1 GB, and fill 0.1 now. Who is read from is let send the message that is
+  // for a worker filled 1.1 GB, and fill 0.1 now. Who is read from is let send the message that is
   // read, and is as fast as before (256 MiB by one and by four streams, loopback).
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.SetMaxReceiveMessageSize(options.message_bytes_max);

@@ -1,8 +1,8 @@
 // warpfold.v1.TensorService on gRPC's callback API.
 //
-// Step of a request: 1. WriteTensor needs a lane, as do the calls that take memory, register it or
-// let go of it, for which the system or a GPU's driver may need its time; the others are answered
-// where they come in.
+// Step of a request: 1. WriteTensor needs a worker, as do the calls that take memory, register it
+// or let go of it, for which the system or a GPU's driver may need its time; the others are
+// answered where they come in.
 #ifndef WARPFOLD_SERVER_FRONTEND_METHODS_TENSOR_SERVICE_H_
 #define WARPFOLD_SERVER_FRONTEND_METHODS_TENSOR_SERVICE_H_
 

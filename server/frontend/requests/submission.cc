@@ -35,7 +35,7 @@ absl::Status Submission::Expect(const HeldBytes& held) {
   absl::StatusOr<AdmissionTicket> ticket = services_.admission.Expect(held, caller_.use.get());
   if (!ticket.ok()) return ticket.status();
   absl::Status room = services_.scheduler.CheckRoom(task_);
-  if (room.ok()) room = services_.admission.CheckLanes(caller_.use.get());
+  if (room.ok()) room = services_.admission.CheckWorkers(caller_.use.get());
   if (!room.ok()) return room;
   ticket_ = *std::move(ticket);
   return absl::OkStatus();

@@ -64,7 +64,7 @@ class Submission final : private TaskOwner {
   void AddQueueTime(std::chrono::nanoseconds waited) { queued_before_ += waited; }
 
  private:
-  absl::Status MayQueue() override { return ticket_.TakeLane(); }
+  absl::Status MayQueue() override { return ticket_.TakeWorker(); }
   absl::Status MayRun(std::chrono::nanoseconds waited) override;
   void OnDone(TaskReport report) override;
 

@@ -47,7 +47,7 @@ constexpr WorkFamily kWorkFamilies[] = {
     {"warpfold_kernel_bytes_total", "Tensor bytes that kernels reduced.",
      &DeviceWork::reduced_bytes},
     {"warpfold_kernel_seconds_total", "Time that these kernels took.", &DeviceWork::kernel_seconds},
-    {"warpfold_slab_wait_seconds_total", "Time that lanes waited for staging slabs.",
+    {"warpfold_slab_wait_seconds_total", "Time that workers waited for staging slabs.",
      &DeviceWork::slab_wait_seconds},
 };
 
@@ -93,8 +93,8 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
             now.tls_not_after_seconds),
       Plain(MetricType::Gauge, "warpfold_queue_depth", "Requests waiting for a device.",
             now.queue_depth),
-      Labelled(MetricType::Gauge, "warpfold_streams",
-               "Lanes (CUDA streams with their buffers), in use and in total.", "state",
+      Labelled(MetricType::Gauge, "warpfold_workers",
+               "Workers (CUDA streams with their buffers), in use and in total.", "state",
                {{"in_use", now.streams_in_use}, {"total", now.streams_total}}),
       Plain(MetricType::Gauge, "warpfold_requests_in_flight",
             "Requests admitted whose answer is not made yet.", now.requests_in_flight),
@@ -111,7 +111,7 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
       Labelled(MetricType::Counter, "warpfold_admission_refusals_total",
                "Requests refused for load or size, by what was full.", "reason",
                {{"requests", now.refusals_requests},
-                {"lanes", now.refusals_lanes},
+                {"workers", now.refusals_workers},
                 {"caller_share", now.refusals_caller_share},
                 {"bytes", now.refusals_bytes},
                 {"answers", now.refusals_answers},

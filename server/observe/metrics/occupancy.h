@@ -1,4 +1,4 @@
-// What the server is and holds right now, as gauges: readiness, devices, queue, lanes,
+// What the server is and holds right now, as gauges: readiness, devices, queue, workers,
 // resident tensors, clients' memory, requests and bytes in flight, refusals so far, the
 // devices' work so far.
 //
@@ -75,7 +75,7 @@ struct Occupancy {
   double log_lines_dropped_queue = 0;
   double log_lines_dropped_write = 0;
   double refusals_requests = 0;
-  double refusals_lanes = 0;
+  double refusals_workers = 0;
   double refusals_caller_share = 0;
   double refusals_bytes = 0;
   double refusals_answers = 0;

@@ -27,7 +27,7 @@ absl::StatusOr<bool> Pins(int ordinal) {
 }
 
 // What the driver would not do: nobody's fault but the segment's, which may have been truncated in
-// this moment, or the system's limits'. A device that is lost tells its lanes.
+// this moment, or the system's limits'. A device that is lost tells its workers.
 absl::Status RegisterError(cudaError_t error) {
   (void)cudaGetLastError();
   const std::string message =

@@ -1,4 +1,4 @@
-#include "server/device/cuda/cuda_batch_lane.h"
+#include "server/device/cuda/cuda_batch_worker.h"
 
 #include <algorithm>
 #include <atomic>
@@ -34,7 +34,7 @@ std::size_t Rows(const Plan& plan) { return static_cast<std::size_t>(plan.geomet
 
 }  // namespace
 
-bool CudaBatchLane::Batches(const Plan& plan) {
+bool CudaBatchWorker::Batches(const Plan& plan) {
   const Geometry& g = plan.geometry;
   // The exact product of floats is a pass of its own.
   const bool has_pass_beside = std::ranges::any_of(
@@ -43,7 +43,7 @@ bool CudaBatchLane::Batches(const Plan& plan) {
          g.folds.empty() && g.outer <= kRowsMax && !plan.leaves_states && !has_pass_beside;
 }
 
-CudaBatchLane::CudaBatchLane(int ordinal, const LaneOptions& options, DeviceUse& use)
+CudaBatchWorker::CudaBatchWorker(int ordinal, const WorkerOptions& options, DeviceUse& use)
     : ordinal_(ordinal), limits_(options.batch), use_(use) {
   // Each tensor's rows and results are small beside what a few tensors may have.
   const std::size_t tensors = static_cast<std::size_t>(limits_.tensors);
@@ -53,20 +53,20 @@ CudaBatchLane::CudaBatchLane(int ordinal, const LaneOptions& options, DeviceUse&
   result_bytes_max_ = items_max_ * kRequestOpsMax * kAlignment;
 }
 
-absl::StatusOr<std::unique_ptr<BatchLane>> CudaBatchLane::Make(int ordinal,
-                                                               const LaneOptions& options,
-                                                               DeviceUse& use) {
+absl::StatusOr<std::unique_ptr<BatchWorker>> CudaBatchWorker::Make(int ordinal,
+                                                                   const WorkerOptions& options,
+                                                                   DeviceUse& use) {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal);
-  std::unique_ptr<CudaBatchLane> lane(new CudaBatchLane(ordinal, options, use));
-  if (absl::Status status = lane->Allocate(); !status.ok()) return status;
-  return lane;
+  std::unique_ptr<CudaBatchWorker> worker(new CudaBatchWorker(ordinal, options, use));
+  if (absl::Status status = worker->Allocate(); !status.ok()) return status;
+  return worker;
 }
 
-CudaBatchLane::~CudaBatchLane() {
+CudaBatchWorker::~CudaBatchWorker() {
   if (stream_ != nullptr) (void)cudaStreamSynchronize(stream_.get());
 }
 
-absl::Status CudaBatchLane::Allocate() {
+absl::Status CudaBatchWorker::Allocate() {
   // Beside a kernel over 16 GiB small requests would wait for all its blocks.
   absl::StatusOr<cuda::UniqueStream> stream = cuda::MakeStream(cuda::StreamPriority::kHighest);
   if (!stream.ok()) return stream.status();
@@ -81,7 +81,7 @@ absl::Status CudaBatchLane::Allocate() {
   return absl::OkStatus();
 }
 
-std::optional<absl::Span<std::byte>> CudaBatchLane::Add(const Plan& plan) {
+std::optional<absl::Span<std::byte>> CudaBatchWorker::Add(const Plan& plan) {
   const std::size_t bytes = static_cast<std::size_t>(plan.input_bytes);
   const std::size_t rows = Rows(plan);
   const std::size_t results = OpStride(rows) * plan.ops.size();
@@ -97,7 +97,7 @@ std::optional<absl::Span<std::byte>> CudaBatchLane::Add(const Plan& plan) {
   return absl::MakeSpan(pinned_.get() + tensors_.back().data, bytes);
 }
 
-void CudaBatchLane::DropLast() {
+void CudaBatchWorker::DropLast() {
   const Tensor& last = tensors_.back();
   data_bytes_ = last.data;
   result_bytes_ = last.results;
@@ -105,15 +105,15 @@ void CudaBatchLane::DropLast() {
   tensors_.pop_back();
 }
 
-void CudaBatchLane::Launch() {
+void CudaBatchWorker::Launch() {
   launched_ = Clock::now();
   items_done_ = 0;
   status_ = LaunchGroups();
 }
 
 // The kernel writes verdicts to pinned memory: to look at them is no call of the driver's.
-bool CudaBatchLane::Poll() {
-  // What was launched before the failure reads and writes this lane's memory.
+bool CudaBatchWorker::Poll() {
+  // What was launched before the failure reads and writes this worker's memory.
   if (!status_.ok()) return cudaStreamQuery(stream_.get()) != cudaErrorNotReady;
   for (; items_done_ < items_; ++items_done_) {
     const std::atomic_ref outcome(verdict(items_done_).outcome);
@@ -122,12 +122,12 @@ bool CudaBatchLane::Poll() {
   return true;
 }
 
-void CudaBatchLane::Wait() {
+void CudaBatchWorker::Wait() {
   const cudaError_t error = cudaStreamSynchronize(stream_.get());
   if (status_.ok()) status_ = cuda::ToStatus(error, "cudaStreamSynchronize");
 }
 
-std::vector<absl::StatusOr<Outcome>> CudaBatchLane::Collect() {
+std::vector<absl::StatusOr<Outcome>> CudaBatchWorker::Collect() {
   const Clock::duration took = Clock::now() - launched_;
   std::vector<absl::StatusOr<Outcome>> outcomes;
   outcomes.reserve(tensors_.size());
@@ -143,12 +143,12 @@ std::vector<absl::StatusOr<Outcome>> CudaBatchLane::Collect() {
   return outcomes;
 }
 
-BatchVerdict& CudaBatchLane::verdict(std::size_t item) const {
+BatchVerdict& CudaBatchWorker::verdict(std::size_t item) const {
   std::byte* const verdicts = pinned_.get() + input_bytes_max_ + result_bytes_max_;
   return reinterpret_cast<BatchVerdict*>(verdicts)[item];
 }
 
-absl::Status CudaBatchLane::LaunchGroups() {
+absl::Status CudaBatchWorker::LaunchGroups() {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal_);
   std::vector<const Tensor*> order;
   order.reserve(tensors_.size());
@@ -197,7 +197,7 @@ absl::Status CudaBatchLane::LaunchGroups() {
   return absl::OkStatus();
 }
 
-void CudaBatchLane::WriteItems(const Tensor& tensor, const std::byte* d_input, BatchItem* items) {
+void CudaBatchWorker::WriteItems(const Tensor& tensor, const std::byte* d_input, BatchItem* items) {
   const Plan& plan = *tensor.plan;
   const std::size_t rows = Rows(plan);
   const std::size_t row_bytes = static_cast<std::size_t>(plan.input_bytes) / rows;
@@ -215,7 +215,7 @@ void CudaBatchLane::WriteItems(const Tensor& tensor, const std::byte* d_input, B
   }
 }
 
-absl::StatusOr<Outcome> CudaBatchLane::OutcomeOf(const Tensor& tensor) const {
+absl::StatusOr<Outcome> CudaBatchWorker::OutcomeOf(const Tensor& tensor) const {
   const Plan& plan = *tensor.plan;
   const std::size_t rows = Rows(plan);
   for (std::size_t row = 0; row < rows; ++row) {
@@ -241,7 +241,7 @@ absl::StatusOr<Outcome> CudaBatchLane::OutcomeOf(const Tensor& tensor) const {
   });
 }
 
-absl::StatusOr<Outcome> CudaBatchLane::ReduceOnCpu(const Tensor& tensor) const {
+absl::StatusOr<Outcome> CudaBatchWorker::ReduceOnCpu(const Tensor& tensor) const {
   const Plan& plan = *tensor.plan;
   const Geometry& g = plan.geometry;
   const ResultLayout layout(plan);

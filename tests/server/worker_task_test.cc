@@ -1,4 +1,4 @@
-// Tasks of every action through a scheduler, on lanes of a fake device.
+// Tasks of every action through a scheduler, on workers of a fake device.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -13,12 +13,12 @@
 namespace warpfold {
 namespace {
 
-class LaneTaskTest : public ::testing::Test {
+class WorkerTaskTest : public ::testing::Test {
  protected:
-  LaneTaskTest() {
+  WorkerTaskTest() {
     devices_.push_back(std::make_unique<FakeDevice>("fake:0"));
     devices_.push_back(std::make_unique<FakeDevice>("fake:1"));
-    scheduler_ = *Scheduler::Create(devices_, {.lanes = 1});
+    scheduler_ = *Scheduler::Create(devices_, {.workers = 1});
   }
   FakeDevice& second() { return static_cast<FakeDevice&>(*devices_[1]); }
 
@@ -26,7 +26,7 @@ class LaneTaskTest : public ::testing::Test {
   std::unique_ptr<Scheduler> scheduler_;
 };
 
-TEST_F(LaneTaskTest, AWrittenTensorIsReducedOnItsOwnDevice) {
+TEST_F(WorkerTaskTest, AWrittenTensorIsReducedOnItsOwnDevice) {
   // More than the fake's slab.
   const auto memory = *second().AllocateTensor(100 * sizeof(std::int64_t));
   FakeTask write(100, nullptr, /*is_sending=*/true);
@@ -47,7 +47,7 @@ TEST_F(LaneTaskTest, AWrittenTensorIsReducedOnItsOwnDevice) {
   EXPECT_EQ(sum, 5050);
 }
 
-TEST_F(LaneTaskTest, AWriteThatFailsIsAbandonedAndTheLaneGoesOn) {
+TEST_F(WorkerTaskTest, AWriteThatFailsIsAbandonedAndTheWorkerGoesOn) {
   const auto memory = *second().AllocateTensor(80);
   FakeTask write(10);
   write.SetAction(WriteTensor{memory->data(), 80}, &second().info());

@@ -1,7 +1,7 @@
-// A Lane on a GPU: a workspace, and the reduction or the write that is open on it. See
+// A Worker on a GPU: a workspace, and the reduction or the write that is open on it. See
 // server/device/executor.h for the contract.
-#ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
-#define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
+#ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_WORKER_H_
+#define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_WORKER_H_
 
 #include <atomic>
 #include <cstddef>
@@ -19,14 +19,14 @@
 
 namespace warpfold {
 
-class CudaLane final : public Lane {
+class CudaWorker final : public Worker {
  public:
-  // `use` and `suspended_bytes`, which the lanes of a device share, must outlive the lane and what
-  // it suspends.
-  static absl::StatusOr<std::unique_ptr<Lane>> Make(int ordinal, const cuda::DeviceShape& shape,
-                                                    const LaneOptions& options, DeviceUse& use,
-                                                    std::atomic<std::size_t>& suspended_bytes);
-  ~CudaLane() override { Abandon(); }
+  // `use` and `suspended_bytes`, which the workers of a device share, must outlive the worker and
+  // what it suspends.
+  static absl::StatusOr<std::unique_ptr<Worker>> Make(int ordinal, const cuda::DeviceShape& shape,
+                                                      const WorkerOptions& options, DeviceUse& use,
+                                                      std::atomic<std::size_t>& suspended_bytes);
+  ~CudaWorker() override { Abandon(); }
 
   absl::Status Begin(const Plan& plan) override;
   absl::StatusOr<absl::Span<std::byte>> Buffer() override;
@@ -46,7 +46,7 @@ class CudaLane final : public Lane {
  private:
   struct Aside;
 
-  CudaLane(std::unique_ptr<CudaWorkspace> workspace, std::atomic<std::size_t>& suspended_bytes)
+  CudaWorker(std::unique_ptr<CudaWorkspace> workspace, std::atomic<std::size_t>& suspended_bytes)
       : workspace_(std::move(workspace)), suspended_bytes_(suspended_bytes) {}
   // In pieces of `piece_bytes` at most.
   absl::Status Begin(const Plan& plan, std::size_t piece_bytes);
@@ -62,4 +62,4 @@ class CudaLane final : public Lane {
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_LANE_H_
+#endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_WORKER_H_

@@ -1,4 +1,4 @@
-// A BatchLane on a GPU: a stream, and pinned memory that the GPU reads and writes itself. See
+// A BatchWorker on a GPU: a stream, and pinned memory that the GPU reads and writes itself. See
 // server/device/executor.h for the contract, kernels/cuda/batch.h for the table.
 //
 // The bytes of small tensors lie one after another in pinned memory, with the table behind them.
@@ -6,8 +6,8 @@
 // more is copied to the device first, in one copy. Results and verdicts are written straight to
 // pinned memory, where the thread that waits for them watches the verdicts: a small request makes
 // one call of the driver, and none to learn that it is done.
-#ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_LANE_H_
-#define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_LANE_H_
+#ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_WORKER_H_
+#define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_WORKER_H_
 
 #include <cuda_runtime_api.h>
 
@@ -27,7 +27,7 @@
 
 namespace warpfold {
 
-class CudaBatchLane final : public BatchLane {
+class CudaBatchWorker final : public BatchWorker {
  public:
   // Tensors of up to so many bytes batch; above, one has as much work as a launch is worth.
   static constexpr std::int64_t kTensorBytesMax = std::int64_t{64} << 10;
@@ -35,10 +35,11 @@ class CudaBatchLane final : public BatchLane {
   // What fits in a table's items: contiguous rows, at most kRowsMax of them, in one pass.
   static bool Batches(const Plan& plan);
 
-  // `use` must outlive the lane.
-  static absl::StatusOr<std::unique_ptr<BatchLane>> Make(int ordinal, const LaneOptions& options,
-                                                         DeviceUse& use);
-  ~CudaBatchLane() override;
+  // `use` must outlive the worker.
+  static absl::StatusOr<std::unique_ptr<BatchWorker>> Make(int ordinal,
+                                                           const WorkerOptions& options,
+                                                           DeviceUse& use);
+  ~CudaBatchWorker() override;
 
   std::optional<absl::Span<std::byte>> Add(const Plan& plan) override;
   void DropLast() override;
@@ -59,7 +60,7 @@ class CudaBatchLane final : public BatchLane {
     std::size_t item = 0;  // its first row's; verdicts are numbered as items
   };
 
-  CudaBatchLane(int ordinal, const LaneOptions& options, DeviceUse& use);
+  CudaBatchWorker(int ordinal, const WorkerOptions& options, DeviceUse& use);
   absl::Status Allocate();
   // One launch for each dtype and bundle.
   absl::Status LaunchGroups();
@@ -90,4 +91,4 @@ class CudaBatchLane final : public BatchLane {
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_LANE_H_
+#endif  // WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_WORKER_H_

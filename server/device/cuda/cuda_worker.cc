@@ -1,4 +1,4 @@
-#include "server/device/cuda/cuda_lane.h"
+#include "server/device/cuda/cuda_worker.h"
 
 #include <algorithm>
 
@@ -29,8 +29,8 @@ Plan PlanOfJoin(const Plan& plan, std::size_t shards) {
 
 }  // namespace
 
-// What has left its lane for a while.
-struct CudaLane::Aside final : Suspended {
+// What has left its worker for a while.
+struct CudaWorker::Aside final : Suspended {
   explicit Aside(std::atomic<std::size_t>& counted) : suspended_bytes(counted) {}
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
@@ -42,21 +42,21 @@ struct CudaLane::Aside final : Suspended {
   std::optional<CudaWrite> write;
 };
 
-absl::StatusOr<std::unique_ptr<Lane>> CudaLane::Make(int ordinal, const cuda::DeviceShape& shape,
-                                                     const LaneOptions& options, DeviceUse& use,
-                                                     std::atomic<std::size_t>& suspended_bytes) {
+absl::StatusOr<std::unique_ptr<Worker>> CudaWorker::Make(
+    int ordinal, const cuda::DeviceShape& shape, const WorkerOptions& options, DeviceUse& use,
+    std::atomic<std::size_t>& suspended_bytes) {
   WARPFOLD_RETURN_IF_NOT_SET(ordinal);
   absl::StatusOr<std::unique_ptr<CudaWorkspace>> workspace =
       CudaWorkspace::Make(ordinal, shape, options, use);
   if (!workspace.ok()) return workspace.status();
-  return std::unique_ptr<Lane>(new CudaLane(*std::move(workspace), suspended_bytes));
+  return std::unique_ptr<Worker>(new CudaWorker(*std::move(workspace), suspended_bytes));
 }
 
-absl::Status CudaLane::Begin(const Plan& plan) {
+absl::Status CudaWorker::Begin(const Plan& plan) {
   return Begin(plan, workspace_->options.slab_bytes);
 }
 
-absl::Status CudaLane::Begin(const Plan& plan, std::size_t piece_bytes) {
+absl::Status CudaWorker::Begin(const Plan& plan, std::size_t piece_bytes) {
   absl::StatusOr<std::unique_ptr<CudaReduction>> begun =
       CudaReduction::Begin(*workspace_, plan, piece_bytes);
   if (!begun.ok()) return begun.status();
@@ -64,32 +64,32 @@ absl::Status CudaLane::Begin(const Plan& plan, std::size_t piece_bytes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<absl::Span<std::byte>> CudaLane::Buffer() {
+absl::StatusOr<absl::Span<std::byte>> CudaWorker::Buffer() {
   return write_ ? write_->Buffer(*workspace_) : reduction_->Buffer();
 }
 
-absl::Status CudaLane::Commit(std::size_t byte_count) {
+absl::Status CudaWorker::Commit(std::size_t byte_count) {
   return write_ ? write_->Commit(*workspace_, byte_count) : reduction_->Commit(byte_count);
 }
 
-absl::Status CudaLane::CommitInPlace(const std::byte* data) {
+absl::Status CudaWorker::CommitInPlace(const std::byte* data) {
   return reduction_->CommitInPlace(data);
 }
 
-absl::StatusOr<Outcome> CudaLane::Finish(const std::byte* d_tensor) {
+absl::StatusOr<Outcome> CudaWorker::Finish(const std::byte* d_tensor) {
   absl::StatusOr<Outcome> outcome = reduction_->Finish(d_tensor);
   if (outcome.ok()) reduction_->Close();
   reduction_.reset();
   return outcome;
 }
 
-void CudaLane::Abandon() {
+void CudaWorker::Abandon() {
   reduction_.reset();
   if (write_) workspace_->Quiesce();
   write_.reset();
 }
 
-absl::StatusOr<std::unique_ptr<Suspended>> CudaLane::Suspend() {
+absl::StatusOr<std::unique_ptr<Suspended>> CudaWorker::Suspend() {
   auto aside = std::make_unique<Aside>(suspended_bytes_);
   absl::Status status;
   if (reduction_) {
@@ -116,7 +116,7 @@ absl::StatusOr<std::unique_ptr<Suspended>> CudaLane::Suspend() {
   return aside;
 }
 
-absl::Status CudaLane::Resume(std::unique_ptr<Suspended> suspended) {
+absl::Status CudaWorker::Resume(std::unique_ptr<Suspended> suspended) {
   Aside& aside = dynamic_cast<Aside&>(*suspended);
   WARPFOLD_RETURN_IF_NOT_SET(workspace_->ordinal);
   reduction_ = std::move(aside.reduction);
@@ -126,7 +126,7 @@ absl::Status CudaLane::Resume(std::unique_ptr<Suspended> suspended) {
   return status;
 }
 
-absl::StatusOr<Outcome> CudaLane::Reduce(const Plan& plan, const std::byte* d_data) {
+absl::StatusOr<Outcome> CudaWorker::Reduce(const Plan& plan, const std::byte* d_data) {
   // All in one piece, as large launches are fastest; in smaller ones when its partial states take
   // more scratch memory than there is.
   const std::size_t slab_bytes = workspace_->options.slab_bytes;
@@ -142,11 +142,11 @@ absl::StatusOr<Outcome> CudaLane::Reduce(const Plan& plan, const std::byte* d_da
   return Finish(d_data);
 }
 
-bool CudaLane::JoinsPartials(const Plan& plan) const {
+bool CudaWorker::JoinsPartials(const Plan& plan) const {
   return IsFloat(plan.dtype) && std::any_of(plan.ops.begin(), plan.ops.end(), cuda::IsOfFloatSums);
 }
 
-absl::StatusOr<std::optional<Outcome>> CudaLane::JoinPartials(
+absl::StatusOr<std::optional<Outcome>> CudaWorker::JoinPartials(
     const Plan& plan, absl::Span<const std::vector<std::string>> partials) {
   const Plan join = PlanOfJoin(plan, partials.size());
   absl::StatusOr<std::unique_ptr<CudaReduction>> joined = CudaReduction::Begin(
@@ -162,13 +162,13 @@ absl::StatusOr<std::optional<Outcome>> CudaLane::JoinPartials(
   return std::make_optional(*std::move(outcome));
 }
 
-absl::Status CudaLane::BeginWrite(std::byte* d_to, std::size_t size_bytes) {
+absl::Status CudaWorker::BeginWrite(std::byte* d_to, std::size_t size_bytes) {
   WARPFOLD_RETURN_IF_NOT_SET(workspace_->ordinal);
   write_.emplace(d_to, size_bytes);
   return absl::OkStatus();
 }
 
-absl::Status CudaLane::FinishWrite() {
+absl::Status CudaWorker::FinishWrite() {
   absl::Status status = workspace_->slabs.AwaitAll();
   Abandon();
   return status;

@@ -1,4 +1,4 @@
-#include "server/device/cpu/cpu_lane.h"
+#include "server/device/cpu/cpu_worker.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -34,21 +34,21 @@ class StopWatch {
 
 }  // namespace
 
-CpuLane::Reduction::Reduction(const Plan& p, std::size_t piece_bytes, std::size_t gathered)
+CpuWorker::Reduction::Reduction(const Plan& p, std::size_t piece_bytes, std::size_t gathered)
     : cutter(p, piece_bytes),
       folds(p, cutter),
       result_layout(p, {folds.state_bytes()}),
       gathered_bytes(gathered) {}
 
-CpuLane::CpuLane(const LaneOptions& options, DeviceUse& use)
+CpuWorker::CpuWorker(const WorkerOptions& options, DeviceUse& use)
     : options_(options),
       use_(use),
       slab_(static_cast<std::byte*>(std::aligned_alloc(kSlabAlignment, options.slab_bytes)),
             [](std::byte* p) { std::free(p); }) {}
 
-absl::Status CpuLane::Begin(const Plan& plan) { return BeginPieces(plan, /*is_there=*/false); }
+absl::Status CpuWorker::Begin(const Plan& plan) { return BeginPieces(plan, /*is_there=*/false); }
 
-absl::Status CpuLane::BeginPieces(const Plan& plan, bool is_there) {
+absl::Status CpuWorker::BeginPieces(const Plan& plan, bool is_there) {
   task_.plan = &plan;
   // Before a byte of the payload is read: what has no room is refused early.
   const std::size_t outcome_bytes = OutcomeBytesMax(plan);
@@ -94,7 +94,7 @@ absl::Status CpuLane::BeginPieces(const Plan& plan, bool is_there) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<absl::Span<std::byte>> CpuLane::Buffer() {
+absl::StatusOr<absl::Span<std::byte>> CpuWorker::Buffer() {
   if (!task_.to_write.empty())
     return task_.to_write.first(std::min(task_.to_write.size(), kWriteBytes));
   const Reduction& r = *task_.reduction;
@@ -102,12 +102,12 @@ absl::StatusOr<absl::Span<std::byte>> CpuLane::Buffer() {
                         std::min(r.piece.bytes - r.filled, options_.slab_bytes));
 }
 
-std::byte* CpuLane::Filling() const {
+std::byte* CpuWorker::Filling() const {
   const Reduction& r = *task_.reduction;
   return r.gathered_bytes > 0 ? r.memory.get() + r.gathered_at() : slab_.get();
 }
 
-absl::Status CpuLane::Commit(std::size_t byte_count) {
+absl::Status CpuWorker::Commit(std::size_t byte_count) {
   if (!task_.to_write.empty()) {
     task_.to_write.remove_prefix(byte_count);
     return absl::OkStatus();
@@ -119,7 +119,7 @@ absl::Status CpuLane::Commit(std::size_t byte_count) {
   return FoldPiece(Filling());
 }
 
-absl::Status CpuLane::FoldPiece(const std::byte* data) {
+absl::Status CpuWorker::FoldPiece(const std::byte* data) {
   Reduction& r = *task_.reduction;
   const StopWatch watch;
   const absl::Status status = r.folds.Fold(data, r.piece);
@@ -130,7 +130,7 @@ absl::Status CpuLane::FoldPiece(const std::byte* data) {
   return status;
 }
 
-absl::StatusOr<Outcome> CpuLane::Finish() {
+absl::StatusOr<Outcome> CpuWorker::Finish() {
   Outcome outcome;
   absl::Status status;
   absl::StatusOr<std::vector<std::string>> results;
@@ -154,7 +154,7 @@ absl::StatusOr<Outcome> CpuLane::Finish() {
   return outcome;
 }
 
-absl::StatusOr<std::vector<std::string>> CpuLane::TakeResults(const std::byte* results) const {
+absl::StatusOr<std::vector<std::string>> CpuWorker::TakeResults(const std::byte* results) const {
   const Reduction& r = *task_.reduction;
   if (!task_.plan->leaves_states) {
     return r.result_layout.Extract(reinterpret_cast<const char*>(results));
@@ -164,18 +164,18 @@ absl::StatusOr<std::vector<std::string>> CpuLane::TakeResults(const std::byte* r
   });
 }
 
-void CpuLane::Abandon() { task_ = {}; }
+void CpuWorker::Abandon() { task_ = {}; }
 
-absl::StatusOr<std::unique_ptr<Suspended>> CpuLane::Suspend() {
+absl::StatusOr<std::unique_ptr<Suspended>> CpuWorker::Suspend() {
   return std::make_unique<Task>(std::exchange(task_, {}));
 }
 
-absl::Status CpuLane::Resume(std::unique_ptr<Suspended> suspended) {
+absl::Status CpuWorker::Resume(std::unique_ptr<Suspended> suspended) {
   task_ = std::move(dynamic_cast<Task&>(*suspended));
   return absl::OkStatus();
 }
 
-absl::StatusOr<Outcome> CpuLane::Reduce(const Plan& plan, const std::byte* data) {
+absl::StatusOr<Outcome> CpuWorker::Reduce(const Plan& plan, const std::byte* data) {
   absl::Status status = BeginPieces(plan, /*is_there=*/true);
   if (!status.ok()) return status;
   const std::byte* const end = data + plan.input_bytes;
@@ -189,12 +189,12 @@ absl::StatusOr<Outcome> CpuLane::Reduce(const Plan& plan, const std::byte* data)
   return status;
 }
 
-absl::Status CpuLane::BeginWrite(std::byte* to, std::size_t size_bytes) {
+absl::Status CpuWorker::BeginWrite(std::byte* to, std::size_t size_bytes) {
   task_.to_write = absl::MakeSpan(to, size_bytes);
   return absl::OkStatus();
 }
 
 // Every byte was written where it belongs.
-absl::Status CpuLane::FinishWrite() { return absl::OkStatus(); }
+absl::Status CpuWorker::FinishWrite() { return absl::OkStatus(); }
 
 }  // namespace warpfold

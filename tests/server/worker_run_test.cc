@@ -1,6 +1,6 @@
-// Tasks whose clients are slower than the lanes: they take turns, on any lane, and give the bits of
-// tasks that are all there.
-#include "server/core/scheduling/lane_run.h"
+// Tasks whose clients are slower than the workers: they take turns, on any worker, and give the
+// bits of tasks that are all there.
+#include "server/core/scheduling/worker_run.h"
 
 #include <algorithm>
 #include <chrono>
@@ -17,7 +17,7 @@
 namespace warpfold {
 namespace {
 
-using Clock = LaneRun::Clock;
+using Clock = WorkerRun::Clock;
 
 // Of its bytes some are here.
 class DrippingTask final : public testing::MemoryTask {
@@ -50,14 +50,14 @@ class DrippingTask final : public testing::MemoryTask {
   absl::Status failure_;
 };
 
-class LaneRunTest : public ::testing::Test {
+class WorkerRunTest : public ::testing::Test {
  protected:
-  Lane& AnyLane() { return *lanes_[random_() % lanes_.size()]; }
+  Worker& AnyWorker() { return *workers_[random_() % workers_.size()]; }
 
   // As its bytes come, a few pieces or less at a time.
   TaskReport RunInTurns(DrippingTask& task, int* turns) {
-    LaneRun run(task, Clock::now());
-    for (*turns = 1; !run.Turn(AnyLane(), Patience::kOthersWait); ++*turns) {
+    WorkerRun run(task, Clock::now());
+    for (*turns = 1; !run.Turn(AnyWorker(), Patience::kOthersWait); ++*turns) {
       EXPECT_GT(run.awaited_bytes(), 0U);
       task.Bring(random_() % (3 * run.awaited_bytes()));
       run.WaitsSince(Clock::now());
@@ -67,14 +67,14 @@ class LaneRunTest : public ::testing::Test {
 
   std::mt19937_64 random_{33};
   CpuExecutor executor_{{.slab_bytes = 64 << 10, .scratch_bytes = 64 << 20}};
-  std::vector<std::unique_ptr<Lane>> lanes_ = [this] {
-    std::vector<std::unique_ptr<Lane>> lanes;
-    for (int i = 0; i < 2; ++i) lanes.push_back(*executor_.MakeLane());
-    return lanes;
+  std::vector<std::unique_ptr<Worker>> workers_ = [this] {
+    std::vector<std::unique_ptr<Worker>> workers;
+    for (int i = 0; i < 2; ++i) workers.push_back(*executor_.MakeWorker());
+    return workers;
   }();
 };
 
-TEST_F(LaneRunTest, WholeTensorsGiveTheirBitsInManyTurns) {
+TEST_F(WorkerRunTest, WholeTensorsGiveTheirBitsInManyTurns) {
   const std::vector<ReduceSpec> specs = {
       {.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum, Op::kVar}, .axes = {}},
       {.dtype = DType::kF64, .shape = {3, 50'000}, .ops = {Op::kMean}, .axes = {1}},
@@ -87,7 +87,7 @@ TEST_F(LaneRunTest, WholeTensorsGiveTheirBitsInManyTurns) {
     DrippingTask dripping(plan, bytes);
     int turns = 0;
     const TaskReport report = RunInTurns(dripping, &turns);
-    const TaskReport expected = RunOnLane(*lanes_[0], whole, Clock::now());
+    const TaskReport expected = RunOnWorker(*workers_[0], whole, Clock::now());
     ASSERT_TRUE(report.outcome.ok() && expected.outcome.ok()) << report.outcome.status();
     EXPECT_EQ(report.outcome->results, expected.outcome->results);
     EXPECT_GT(turns, 5);
@@ -95,7 +95,7 @@ TEST_F(LaneRunTest, WholeTensorsGiveTheirBitsInManyTurns) {
 }
 
 // One run of planes that are gathered, one of large planes, one that is a single plane.
-TEST_F(LaneRunTest, PartsGiveTheirValuesInManyTurns) {
+TEST_F(WorkerRunTest, PartsGiveTheirValuesInManyTurns) {
   const std::vector<std::pair<ReduceSpec, Box>> parts = {
       {{.dtype = DType::kF32, .shape = {50, 5000, 3}, .ops = {Op::kSum}, .axes = {1}},
        {{0, 24, 0}, {50, 2976, 3}}},
@@ -113,7 +113,7 @@ TEST_F(LaneRunTest, PartsGiveTheirValuesInManyTurns) {
     DrippingTask dripping(PlanOf(part), bytes);
     int turns = 0;
     const TaskReport report = RunInTurns(dripping, &turns);
-    const TaskReport expected = RunOnLane(*lanes_[0], all, Clock::now());
+    const TaskReport expected = RunOnWorker(*workers_[0], all, Clock::now());
     ASSERT_TRUE(report.outcome.ok()) << report.outcome.status();
     ASSERT_TRUE(expected.outcome.ok()) << expected.outcome.status();
     EXPECT_EQ(report.outcome->results, expected.outcome->results);
@@ -121,42 +121,42 @@ TEST_F(LaneRunTest, PartsGiveTheirValuesInManyTurns) {
   }
 }
 
-TEST_F(LaneRunTest, WhatFailsBetweenTwoTurnsEndsInTheNextAndLeavesTheLaneIdle) {
+TEST_F(WorkerRunTest, WhatFailsBetweenTwoTurnsEndsInTheNextAndLeavesTheWorkerIdle) {
   const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum}});
   const std::string bytes = testing::RandomBytes(DType::kF32, plan.element_count, random_);
   for (const bool cancels : {true, false}) {
     DrippingTask task(plan, bytes);
     task.Bring(100'000);
-    LaneRun run(task, Clock::now());
-    EXPECT_FALSE(run.Turn(*lanes_[0], Patience::kOthersWait));
+    WorkerRun run(task, Clock::now());
+    EXPECT_FALSE(run.Turn(*workers_[0], Patience::kOthersWait));
     if (cancels) {
       task.Cancel(absl::CancelledError("gone"));
     } else {
       task.Fail(absl::InvalidArgumentError("chunk: broke off"));
     }
     run.WaitsSince(Clock::now());
-    EXPECT_TRUE(run.Turn(*lanes_[1], Patience::kOthersWait));
+    EXPECT_TRUE(run.Turn(*workers_[1], Patience::kOthersWait));
     EXPECT_EQ(run.TakeReport().outcome.status().code(),
               cancels ? absl::StatusCode::kCancelled : absl::StatusCode::kInvalidArgument);
   }
   testing::MemoryTask next(plan, bytes);
-  EXPECT_TRUE(RunOnLane(*lanes_[1], next, Clock::now()).outcome.ok());
+  EXPECT_TRUE(RunOnWorker(*workers_[1], next, Clock::now()).outcome.ok());
 }
 
-TEST_F(LaneRunTest, EveryWaitForALaneIsTimeInTheQueueAndNoneIsTimeOfTheSender) {
+TEST_F(WorkerRunTest, EveryWaitForAWorkerIsTimeInTheQueueAndNoneIsTimeOfTheSender) {
   using std::chrono::hours;
   const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {300'000}, .ops = {Op::kSum}});
   const std::string bytes = testing::RandomBytes(DType::kF32, plan.element_count, random_);
   for (const hours wait_max : {hours(7), hours(5)}) {
     DrippingTask task(plan, bytes);
     task.WaitNoLongerThan(wait_max);
-    LaneRun run(task, Clock::now() - hours(1));
+    WorkerRun run(task, Clock::now() - hours(1));
     for (const hours waited : {hours(2), hours(3)}) {
-      EXPECT_FALSE(run.Turn(*lanes_[0], Patience::kOthersWait));
+      EXPECT_FALSE(run.Turn(*workers_[0], Patience::kOthersWait));
       task.Bring(waited == hours(3) ? bytes.size() : 100'000);
       run.WaitsSince(Clock::now() - waited);
     }
-    EXPECT_TRUE(run.Turn(*lanes_[1], Patience::kOthersWait));
+    EXPECT_TRUE(run.Turn(*workers_[1], Patience::kOthersWait));
     const TaskReport report = run.TakeReport();
     EXPECT_GE(report.queue, hours(6));
     EXPECT_LT(report.queue, hours(7));
@@ -165,7 +165,7 @@ TEST_F(LaneRunTest, EveryWaitForALaneIsTimeInTheQueueAndNoneIsTimeOfTheSender) {
               wait_max == hours(7) ? absl::OkStatus() : absl::ResourceExhaustedError("too long"));
   }
   testing::MemoryTask next(plan, bytes);
-  EXPECT_TRUE(RunOnLane(*lanes_[1], next, Clock::now()).outcome.ok());
+  EXPECT_TRUE(RunOnWorker(*workers_[1], next, Clock::now()).outcome.ok());
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// One task's way over the lanes of a device: its action (task.h), from a lane that is idle to a
-// lane that is idle, in one turn or, where its client is slower than the lane, in several.
+// One task's way over the workers of a device: its action (task.h), from a worker that is idle to a
+// worker that is idle, in one turn or, where its client is slower than the worker, in several.
 //
-// Step of a request: 3, on a lane's thread.
-#ifndef WARPFOLD_SERVER_CORE_SCHEDULING_LANE_RUN_H_
-#define WARPFOLD_SERVER_CORE_SCHEDULING_LANE_RUN_H_
+// Step of a request: 3, on a worker's thread.
+#ifndef WARPFOLD_SERVER_CORE_SCHEDULING_WORKER_RUN_H_
+#define WARPFOLD_SERVER_CORE_SCHEDULING_WORKER_RUN_H_
 
 #include <chrono>
 #include <cstddef>
@@ -20,20 +20,20 @@
 namespace warpfold {
 
 // Belongs to one thread at a time. Destroying one that is not over drops what was begun.
-class LaneRun {
+class WorkerRun {
  public:
   using Clock = std::chrono::steady_clock;
 
   // Of `task`, which must outlive it and has waited for its first turn since `queued_since`.
-  LaneRun(Task& task, Clock::time_point queued_since) : task_(task), waits_since_(queued_since) {}
+  WorkerRun(Task& task, Clock::time_point queued_since) : task_(task), waits_since_(queued_since) {}
 
   // Before each turn but the first: since when it has waited for this one.
   void WaitsSince(Clock::time_point since) { waits_since_ = since; }
 
-  // Begins, or goes on, on the idle `lane`, and leaves it idle. True: the task is over, and so is
+  // Begins, or goes on, on the idle `worker`, and leaves it idle. True: the task is over, and so is
   // the device with it. False: its next bytes were not here for as long as `patience` allows;
   // the payload tells when they are.
-  bool Turn(Lane& lane, Patience patience);
+  bool Turn(Worker& worker, Patience patience);
 
   Task& task() const { return task_; }
   // REQUIRES: the last turn has said false. What the next one needs of the payload.
@@ -45,13 +45,13 @@ class LaneRun {
   // None: it waits for its client.
   using End = std::optional<absl::StatusOr<Outcome>>;
 
-  End Run(Lane& lane, const ReducePayload& reduce, Patience patience);
-  End Run(Lane& lane, const ReduceTensor& tensor, Patience patience);
-  End Run(Lane& lane, const WriteTensor& write, Patience patience);
-  End Run(Lane& lane, const RunOnHost& host, Patience patience);
-  End Run(Lane& lane, const UseLane& use, Patience patience);
-  // Fills the lane with `bytes` of the payload, to its end. None: it waits for its client.
-  std::optional<absl::Status> Receive(Lane& lane, std::int64_t bytes,
+  End Run(Worker& worker, const ReducePayload& reduce, Patience patience);
+  End Run(Worker& worker, const ReduceTensor& tensor, Patience patience);
+  End Run(Worker& worker, const WriteTensor& write, Patience patience);
+  End Run(Worker& worker, const RunOnHost& host, Patience patience);
+  End Run(Worker& worker, const UseWorker& use, Patience patience);
+  // Fills the worker with `bytes` of the payload, to its end. None: it waits for its client.
+  std::optional<absl::Status> Receive(Worker& worker, std::int64_t bytes,
                                       absl::FunctionRef<absl::Status()> begin, Patience patience);
 
   Task& task_;
@@ -63,12 +63,13 @@ class LaneRun {
 };
 
 // Runs a `task` that waits for no client, in one turn.
-inline TaskReport RunOnLane(Lane& lane, Task& task, LaneRun::Clock::time_point queued_since) {
-  LaneRun run(task, queued_since);
-  run.Turn(lane, Patience::kOthersWait);
+inline TaskReport RunOnWorker(Worker& worker, Task& task,
+                              WorkerRun::Clock::time_point queued_since) {
+  WorkerRun run(task, queued_since);
+  run.Turn(worker, Patience::kOthersWait);
   return run.TakeReport();
 }
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_CORE_SCHEDULING_LANE_RUN_H_
+#endif  // WARPFOLD_SERVER_CORE_SCHEDULING_WORKER_RUN_H_

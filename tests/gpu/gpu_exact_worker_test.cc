@@ -1,4 +1,4 @@
-// A GPU's lanes against the CPU's kernels, on elements as hard as they come.
+// A GPU's workers against the CPU's kernels, on elements as hard as they come.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -15,11 +15,11 @@
 namespace warpfold {
 namespace {
 
-class GpuExactLane : public ::testing::Test {
+class GpuExactWorker : public ::testing::Test {
  protected:
-  static LaneOptions OptionsOf(std::size_t slab_bytes) {
+  static WorkerOptions OptionsOf(std::size_t slab_bytes) {
     return {.slab_bytes = slab_bytes,
-            .slabs_per_lane = 3,
+            .slabs_per_worker = 3,
             .scratch_bytes = 256 << 20,
             .overlaps_passes = TestsOverlapPasses()};
   }
@@ -28,45 +28,45 @@ class GpuExactLane : public ::testing::Test {
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, OptionsOf(slab_bytes));
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
-    lane_ = *devices_.executors[0]->MakeLane();
-    other_ = *devices_.executors[0]->MakeLane();
+    worker_ = *devices_.executors[0]->MakeWorker();
+    other_ = *devices_.executors[0]->MakeWorker();
   }
 
   Devices devices_;
-  std::unique_ptr<Lane> lane_, other_;
+  std::unique_ptr<Worker> worker_, other_;
 };
 
-class GpuExactLaneTest : public GpuExactLane,
-                         public ::testing::WithParamInterface<std::tuple<DType, std::size_t>> {
+class GpuExactWorkerTest : public GpuExactWorker,
+                           public ::testing::WithParamInterface<std::tuple<DType, std::size_t>> {
  protected:
   void SetUp() override { Open(std::get<1>(GetParam())); }
 };
 
-TEST_P(GpuExactLaneTest, AnswersExactly) {
+TEST_P(GpuExactWorkerTest, AnswersExactly) {
   const DType dtype = std::get<0>(GetParam());
-  testing::AnswersExactly(*devices_.executors[0], *lane_, dtype, testing::Rounds(150), 300);
-  testing::AnswersExactly(*devices_.executors[0], *lane_, dtype, testing::Rounds(60), 60'000);
+  testing::AnswersExactly(*devices_.executors[0], *worker_, dtype, testing::Rounds(150), 300);
+  testing::AnswersExactly(*devices_.executors[0], *worker_, dtype, testing::Rounds(60), 60'000);
 }
 
-TEST_P(GpuExactLaneTest, SumsAllOfALargeTensor) {
+TEST_P(GpuExactWorkerTest, SumsAllOfALargeTensor) {
   const DType dtype = std::get<0>(GetParam());
   for (const std::int64_t mib : {1, 16}) {
-    testing::SumsAllOfATensor(*devices_.executors[0], *lane_, dtype, mib << 20);
+    testing::SumsAllOfATensor(*devices_.executors[0], *worker_, dtype, mib << 20);
   }
 }
 
 // The values are the same bytes as a CPU's.
-TEST_P(GpuExactLaneTest, PartsJoinToTheWhole) {
+TEST_P(GpuExactWorkerTest, PartsJoinToTheWhole) {
   const DType dtype = std::get<0>(GetParam());
   Devices host = *OpenDevices(Backend::kCpu, OptionsOf(std::get<1>(GetParam())));
-  const std::unique_ptr<Lane> cpu = *host.executors[0]->MakeLane();
+  const std::unique_ptr<Worker> cpu = *host.executors[0]->MakeWorker();
   for (const std::int64_t elements : {300, 60'000}) {
-    testing::PartsJoinToTheWhole(*devices_.executors[0], *lane_, *cpu, dtype, testing::Rounds(60),
+    testing::PartsJoinToTheWhole(*devices_.executors[0], *worker_, *cpu, dtype, testing::Rounds(60),
                                  elements);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GpuExactLaneTest,
+INSTANTIATE_TEST_SUITE_P(All, GpuExactWorkerTest,
                          ::testing::Combine(::testing::ValuesIn(kAllDTypes),
                                             ::testing::Values(std::size_t{64} << 10,
                                                               std::size_t{4} << 20)),
@@ -75,10 +75,10 @@ INSTANTIATE_TEST_SUITE_P(All, GpuExactLaneTest,
                                   std::to_string(std::get<1>(info.param));
                          });
 
-TEST_F(GpuExactLane, GoesOnWithWhatWasSuspended) {
+TEST_F(GpuExactWorker, GoesOnWithWhatWasSuspended) {
   Open(64 << 10);
   if (IsSkipped()) return;
-  testing::GoesOnWithWhatWasSuspended({lane_.get(), other_.get()});
+  testing::GoesOnWithWhatWasSuspended({worker_.get(), other_.get()});
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// A Lane on the CPU: one slab, folded where it lies; resident tensors without it. See
+// A Worker on the CPU: one slab, folded where it lies; resident tensors without it. See
 // server/device/executor.h for the contract.
-#ifndef WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
-#define WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
+#ifndef WARPFOLD_SERVER_DEVICE_CPU_CPU_WORKER_H_
+#define WARPFOLD_SERVER_DEVICE_CPU_CPU_WORKER_H_
 
 #include <chrono>
 #include <cstddef>
@@ -16,10 +16,10 @@
 
 namespace warpfold {
 
-class CpuLane final : public Lane {
+class CpuWorker final : public Worker {
  public:
-  // `use` must outlive the lane.
-  CpuLane(const LaneOptions& options, DeviceUse& use);
+  // `use` must outlive the worker.
+  CpuWorker(const WorkerOptions& options, DeviceUse& use);
 
   absl::Status Begin(const Plan& plan) override;
   absl::StatusOr<absl::Span<std::byte>> Buffer() override;
@@ -52,7 +52,7 @@ class CpuLane final : public Lane {
     std::size_t memory_bytes() const { return gathered_at() + gathered_bytes; }
   };
 
-  // All of what a lane has begun: nothing of it is in the slab between two pieces.
+  // All of what a worker has begun: nothing of it is in the slab between two pieces.
   struct Task final : Suspended {
     const Plan* plan = nullptr;  // of a reduction
     HostCharge result_charge;    // for the outcome's
@@ -69,12 +69,12 @@ class CpuLane final : public Lane {
   // The reduction's current piece, at `data`, and on to the next.
   absl::Status FoldPiece(const std::byte* data);
 
-  LaneOptions options_;
+  WorkerOptions options_;
   DeviceUse& use_;
   std::unique_ptr<std::byte[], void (*)(std::byte*)> slab_;
-  Task task_;  // empty while the lane is idle
+  Task task_;  // empty while the worker is idle
 };
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_DEVICE_CPU_CPU_LANE_H_
+#endif  // WARPFOLD_SERVER_DEVICE_CPU_CPU_WORKER_H_

@@ -1,4 +1,4 @@
-// Whose turn it is where the tasks of several callers wait for the same lanes: that of the caller
+// Whose turn it is where the tasks of several callers wait for the same workers: that of the caller
 // who has had the least of them. So one who asks for more than its share keeps its own tasks
 // waiting, and who asks for less waits for one turn at most.
 //
@@ -6,8 +6,8 @@
 // their ends only: until then a turn is charged as the caller's last one.
 //
 // Source: start-time fair queueing (P. Goyal, H. Vin, H. Cheng, SIGCOMM 1996).
-#ifndef WARPFOLD_SERVER_CORE_SCHEDULING_LANE_SHARES_H_
-#define WARPFOLD_SERVER_CORE_SCHEDULING_LANE_SHARES_H_
+#ifndef WARPFOLD_SERVER_CORE_SCHEDULING_WORKER_SHARES_H_
+#define WARPFOLD_SERVER_CORE_SCHEDULING_WORKER_SHARES_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace warpfold {
 
-class LaneShares {
+class WorkerShares {
  public:
   // What it has had. In whatever unit turns are charged.
   double had(Task::Line line) const {
@@ -89,4 +89,4 @@ class LaneShares {
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_CORE_SCHEDULING_LANE_SHARES_H_
+#endif  // WARPFOLD_SERVER_CORE_SCHEDULING_WORKER_SHARES_H_

@@ -1,4 +1,4 @@
-// A GPU's batch lanes: any batch, small enough to be read in place or not, gives each tensor the
+// A GPU's batch workers: any batch, small enough to be read in place or not, gives each tensor the
 // answer that it has alone on the CPU.
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/device/backend/backend.h"
-#include "tests/device/lane_cases.h"
+#include "tests/device/worker_cases.h"
 #include "tests/kernels/exact/adversarial.h"
 
 namespace warpfold {
@@ -24,13 +24,13 @@ struct Member {
   absl::StatusOr<Outcome> expected;
 };
 
-class GpuBatchLaneTest : public ::testing::Test {
+class GpuBatchWorkerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const LaneOptions options{.slab_bytes = 64 << 10,
-                              .slabs_per_lane = 2,
-                              .scratch_bytes = 1 << 20,
-                              .batch = {.tensors = 64, .bytes = 256 << 10}};
+    const WorkerOptions options{.slab_bytes = 64 << 10,
+                                .slabs_per_worker = 2,
+                                .scratch_bytes = 1 << 20,
+                                .batch = {.tensors = 64, .bytes = 256 << 10}};
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options);
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
@@ -39,24 +39,24 @@ class GpuBatchLaneTest : public ::testing::Test {
   Executor& executor() { return *devices_.executors[0]; }
 
   Member MemberOf(const Plan& plan, std::string bytes, std::mt19937_64& random) {
-    const std::unique_ptr<Lane> lane = *cpu_.executors[0]->MakeLane();
-    absl::StatusOr<Outcome> expected = testing::Feed(*lane, plan, bytes.data(), random);
+    const std::unique_ptr<Worker> worker = *cpu_.executors[0]->MakeWorker();
+    absl::StatusOr<Outcome> expected = testing::Feed(*worker, plan, bytes.data(), random);
     return {plan, std::move(bytes), std::move(expected)};
   }
   Member RandomMember(std::mt19937_64& random);
-  void ExpectTheAnswersOfTheCpu(BatchLane& lane, const std::vector<Member>& members,
+  void ExpectTheAnswersOfTheCpu(BatchWorker& worker, const std::vector<Member>& members,
                                 std::mt19937_64& random);
 
-  // What the batch on `lane` comes to, by looking for its end or by waiting for it.
-  static std::vector<absl::StatusOr<Outcome>> End(BatchLane& lane, bool polls) {
-    lane.Launch();
+  // What the batch on `worker` comes to, by looking for its end or by waiting for it.
+  static std::vector<absl::StatusOr<Outcome>> End(BatchWorker& worker, bool polls) {
+    worker.Launch();
     if (polls) {
-      while (!lane.Poll()) {
+      while (!worker.Poll()) {
       }
     } else {
-      lane.Wait();
+      worker.Wait();
     }
-    return lane.Collect();
+    return worker.Collect();
   }
 
   const std::vector<DType> dtypes_ = testing::DTypesToTest();
@@ -65,7 +65,7 @@ class GpuBatchLaneTest : public ::testing::Test {
 };
 
 // Of any dtype, ops and shape that batches; some of them 64-bit integers whose sums do not fit.
-Member GpuBatchLaneTest::RandomMember(std::mt19937_64& random) {
+Member GpuBatchWorkerTest::RandomMember(std::mt19937_64& random) {
   while (true) {
     const DType dtype = dtypes_[random() % dtypes_.size()];
     const ReduceSpec spec = testing::RandomCase(dtype, 1 << (random() % 17), random).spec;
@@ -91,11 +91,12 @@ Member GpuBatchLaneTest::RandomMember(std::mt19937_64& random) {
   }
 }
 
-void GpuBatchLaneTest::ExpectTheAnswersOfTheCpu(BatchLane& lane, const std::vector<Member>& members,
-                                                std::mt19937_64& random) {
+void GpuBatchWorkerTest::ExpectTheAnswersOfTheCpu(BatchWorker& worker,
+                                                  const std::vector<Member>& members,
+                                                  std::mt19937_64& random) {
   std::vector<const Member*> added;
   for (const Member& member : members) {
-    const std::optional<absl::Span<std::byte>> buffer = lane.Add(member.plan);
+    const std::optional<absl::Span<std::byte>> buffer = worker.Add(member.plan);
     if (!buffer.has_value()) {
       ASSERT_FALSE(added.empty()) << "one has to fit alone";
       break;
@@ -103,13 +104,13 @@ void GpuBatchLaneTest::ExpectTheAnswersOfTheCpu(BatchLane& lane, const std::vect
     ASSERT_EQ(buffer->size(), member.bytes.size());
     std::memcpy(buffer->data(), member.bytes.data(), member.bytes.size());
     if (random() % 8 == 0) {
-      lane.DropLast();
+      worker.DropLast();
     } else {
       added.push_back(&member);
     }
   }
   if (added.empty()) return;
-  const std::vector<absl::StatusOr<Outcome>> outcomes = End(lane, random() % 2 == 0);
+  const std::vector<absl::StatusOr<Outcome>> outcomes = End(worker, random() % 2 == 0);
   ASSERT_EQ(outcomes.size(), added.size());
   for (std::size_t i = 0; i < added.size(); ++i) {
     ASSERT_EQ(outcomes[i].status(), added[i]->expected.status());
@@ -120,49 +121,49 @@ void GpuBatchLaneTest::ExpectTheAnswersOfTheCpu(BatchLane& lane, const std::vect
   }
 }
 
-TEST_F(GpuBatchLaneTest, GivesEveryTensorOfAnyBatchTheCpusAnswer) {
-  const std::unique_ptr<BatchLane> lane = *executor().MakeBatchLane();
+TEST_F(GpuBatchWorkerTest, GivesEveryTensorOfAnyBatchTheCpusAnswer) {
+  const std::unique_ptr<BatchWorker> worker = *executor().MakeBatchWorker();
   std::mt19937_64 random(2026);
   for (int batch = 0; batch < testing::Rounds(200); ++batch) {
     std::vector<Member> members;
     const std::size_t count = batch % 2 ? 1 : 1 + random() % 80;
     while (members.size() < count) members.push_back(RandomMember(random));
-    ExpectTheAnswersOfTheCpu(*lane, members, random);
+    ExpectTheAnswersOfTheCpu(*worker, members, random);
     if (HasFatalFailure()) return;
   }
 }
 
-TEST_F(GpuBatchLaneTest, LanesWorkSideBySide) {
+TEST_F(GpuBatchWorkerTest, WorkersWorkSideBySide) {
   std::vector<std::thread> threads;
   for (std::uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([this, t] {
-      const std::unique_ptr<BatchLane> lane = *executor().MakeBatchLane();
+      const std::unique_ptr<BatchWorker> worker = *executor().MakeBatchWorker();
       std::mt19937_64 random(t);
       std::vector<Member> members;
       while (members.size() < 20) members.push_back(RandomMember(random));
       for (int i = 0; i < testing::Rounds(50); ++i)
-        ExpectTheAnswersOfTheCpu(*lane, members, random);
+        ExpectTheAnswersOfTheCpu(*worker, members, random);
     });
   }
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(GpuBatchLaneTest, CountsWhatABatchReduced) {
-  const std::unique_ptr<BatchLane> lane = *executor().MakeBatchLane();
+TEST_F(GpuBatchWorkerTest, CountsWhatABatchReduced) {
+  const std::unique_ptr<BatchWorker> worker = *executor().MakeBatchWorker();
   std::mt19937_64 random(7);
   const Member first = RandomMember(random);
   const Member second = RandomMember(random);
   const DeviceUse::Counts before = executor().use();
   for (const Member* member : {&first, &second}) {
-    std::memcpy(lane->Add(member->plan)->data(), member->bytes.data(), member->bytes.size());
+    std::memcpy(worker->Add(member->plan)->data(), member->bytes.data(), member->bytes.size());
   }
-  EXPECT_EQ(End(*lane, /*polls=*/true).size(), 2);
+  EXPECT_EQ(End(*worker, /*polls=*/true).size(), 2);
   EXPECT_EQ(executor().use().reduced_bytes - before.reduced_bytes,
             first.plan.input_bytes + second.plan.input_bytes);
   EXPECT_GT(executor().use().kernel_time, before.kernel_time);
 }
 
-TEST_F(GpuBatchLaneTest, LeavesToLanesWhatATableDoesNotHold) {
+TEST_F(GpuBatchWorkerTest, LeavesToWorkersWhatATableDoesNotHold) {
   const auto batches = [this](std::vector<std::int64_t> shape, std::vector<std::int64_t> axes) {
     return executor().Batches(*MakePlan({.dtype = DType::kF32,
                                          .shape = std::move(shape),
