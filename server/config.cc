@@ -19,7 +19,7 @@
 namespace warpfold {
 namespace {
 
-constexpr std::int64_t kSlabUnit = 64 << 10;
+constexpr std::int64_t kStagingBufferUnit = 64 << 10;
 
 std::optional<BadOption> FindOutOfRange(const ConfigOption& option, const Config& config) {
   return std::visit(
@@ -68,8 +68,10 @@ std::optional<BadOption> FindBadEndpoint(const std::string& endpoint) {
 std::optional<BadOption> Config::FindBad() const {
   if (std::optional<BadOption> bad = FindBadAddress(*this); bad.has_value()) return bad;
   if (std::optional<BadOption> bad = FindBadEndpoint(otlp_endpoint); bad.has_value()) return bad;
-  if (slab_bytes % kSlabUnit != 0) {
-    return BadOption{"slab-bytes", absl::StrCat(slab_bytes, " is not a multiple of ", kSlabUnit)};
+  if (staging_buffer_bytes % kStagingBufferUnit != 0) {
+    return BadOption{
+        "staging-buffer-bytes",
+        absl::StrCat(staging_buffer_bytes, " is not a multiple of ", kStagingBufferUnit)};
   }
   if (tls_cert.empty() != tls_key.empty()) {
     return BadOption{"tls-key", "goes with tls-cert, and one of them is missing"};
@@ -146,8 +148,8 @@ AccessLogOptions Config::access_log_options() const {
 
 WorkerOptions Config::worker_options() const {
   return {
-      .slab_bytes = static_cast<std::size_t>(slab_bytes),
-      .slabs_per_worker = slabs_per_stream,
+      .staging_buffer_bytes = static_cast<std::size_t>(staging_buffer_bytes),
+      .staging_buffers_per_worker = staging_buffers_per_worker,
       .scratch_bytes = static_cast<std::size_t>(scratch_bytes),
       .gpu_scratch_bytes = static_cast<std::size_t>(gpu_scratch_bytes),
       .batch = {.tensors = max_batch_requests, .bytes = static_cast<std::size_t>(max_batch_bytes)}};

@@ -25,7 +25,7 @@ enum class Switch { kOff, kOn };
 
 // One whose value is refused.
 struct BadOption {
-  std::string name;  // "slab-bytes"
+  std::string name;  // "staging-buffer-bytes"
   std::string why;
 };
 
@@ -64,8 +64,8 @@ struct Config {
   // The device.
   Backend backend = Backend::kAuto;
   int workers_per_device = 0;  // 0: 8 on CUDA, max(4, processors) on the CPU
-  std::int64_t slab_bytes = std::int64_t{4} << 20;
-  int slabs_per_stream = 4;
+  std::int64_t staging_buffer_bytes = std::int64_t{4} << 20;
+  int staging_buffers_per_worker = 4;
   std::int64_t scratch_bytes = std::int64_t{256} << 20;  // per stream
   std::int64_t gpu_scratch_bytes = 0;                    // the same on CUDA
   std::int64_t look_us = 500;                            // of a worker, on CUDA

@@ -20,7 +20,8 @@ namespace warpfold {
 enum class Change { kAtStart, kOnReload };
 
 struct ConfigOption {
-  const char* name;  // "slab-bytes": the file's key, --slab-bytes, WARPFOLD_SLAB_BYTES
+  const char* name;  // "staging-buffer-bytes": the file's key, --staging-buffer-bytes,
+                     // WARPFOLD_STAGING_BUFFER_BYTES
   std::variant<std::string Config::*, int Config::*, std::int64_t Config::*, Backend Config::*,
                LogLevel Config::*, LogFormat Config::*, Compression Config::*, Switch Config::*>
       field;
@@ -34,7 +35,7 @@ struct ConfigOption {
 
 absl::Span<const ConfigOption> ConfigOptions();
 
-// WARPFOLD_SLAB_BYTES for "slab-bytes".
+// WARPFOLD_STAGING_BUFFER_BYTES for "staging-buffer-bytes".
 std::string EnvironmentName(const char* name);
 
 // What is wrong with the value of a number: "-1 is not between 0 and 1024"; empty: nothing.

@@ -269,7 +269,8 @@ int Main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   CLI::App app{
       "Reduces tensors on GPUs, as a gRPC service (warpfold.v1).\n"
-      "Every option can also come from the environment (WARPFOLD_SLAB_BYTES for --slab-bytes) or\n"
+      "Every option can also come from the environment (WARPFOLD_STAGING_BUFFER_BYTES for "
+      "--staging-buffer-bytes) or\n"
       "from the file of --config; flags win over the file, the file over the environment.\n"
       "Bytes take units: 4MiB.",
       "warpfold-server"};

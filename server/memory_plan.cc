@@ -27,11 +27,12 @@ std::int64_t ShareOf(const MemoryLimit& limit) {
 MemoryPlan::MemoryPlan(const Config& config, Backend backend, int devices) {
   const bool is_cpu = backend == Backend::kCpu;
   const std::int64_t workers = std::int64_t{devices} * config.workers(backend);
-  const std::int64_t slabs = is_cpu ? 1 : config.slabs_per_stream;
+  const std::int64_t staging_buffers = is_cpu ? 1 : config.staging_buffers_per_worker;
   terms_.push_back({kProcessBytes, "process"});
-  terms_.push_back({workers * slabs * config.slab_bytes,
-                    absl::StrCat("staging (", workers, " workers x ", slabs, " x --slab-bytes ",
-                                 MiB(config.slab_bytes), ")")});
+  terms_.push_back(
+      {workers * staging_buffers * config.staging_buffer_bytes,
+       absl::StrCat("staging (", workers, " workers x ", staging_buffers,
+                    " x --staging-buffer-bytes ", MiB(config.staging_buffer_bytes), ")")});
   if (!is_cpu && config.max_batch_requests > 0) {
     terms_.push_back(
         {std::int64_t{devices} * config.batch_workers * config.max_batch_bytes,

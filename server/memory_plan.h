@@ -26,8 +26,8 @@ class MemoryPlan {
  public:
   MemoryPlan(const Config& config, Backend backend, int devices);
 
-  // "256 MiB process + 16 MiB staging (--workers-per-device 4 x 1 x --slab-bytes 4 MiB) + ... =
-  // 2768 MiB"
+  // "256 MiB process + 16 MiB staging (--workers-per-device 4 x 1 x --staging-buffer-bytes 4 MiB) +
+  // ... = 2768 MiB"
   std::string Sum() const;
 
   // OK, or RESOURCE_EXHAUSTED with the sum and what to lower.

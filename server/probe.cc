@@ -44,7 +44,7 @@ DeviceWork ToWork(const Executor& executor) {
           .copy_seconds = seconds(use.copy_time),
           .reduced_bytes = static_cast<double>(use.reduced_bytes),
           .kernel_seconds = seconds(use.kernel_time),
-          .slab_wait_seconds = seconds(use.slab_wait_time)};
+          .staging_buffer_wait_seconds = seconds(use.staging_buffer_wait_time)};
 }
 
 }  // namespace

@@ -137,14 +137,15 @@ void CheckDevice(const Config& config, Backend backend, Executor& executor, Chec
       executor, {.workers = workers, .batch_workers = config.batch_workers});
   if (!scheduler.ok()) {
     report.Fail(executor.info().name, check, std::string(scheduler.status().message()),
-                "lower --workers-per-device, --slabs-per-stream or --slab-bytes, or end what holds "
+                "lower --workers-per-device, --staging-buffers-per-worker or "
+                "--staging-buffer-bytes, or end what holds "
                 "the memory");
     return;
   }
-  const int slabs = is_cuda ? config.slabs_per_stream : 1;
+  const int staging_buffers = is_cuda ? config.staging_buffers_per_worker : 1;
   report.Ok(executor.info().name, check,
-            absl::StrCat(workers * slabs, " x ", config.slab_bytes >> 10, " KiB, ", slabs,
-                         " for each of ", workers, " workers"));
+            absl::StrCat(workers * staging_buffers, " x ", config.staging_buffer_bytes >> 10,
+                         " KiB, ", staging_buffers, " for each of ", workers, " workers"));
   if (is_cuda && !CheckKernels(executor, report)) return;
   for (const DType dtype : kAllDTypes) {
     if (!CheckAnswers(**scheduler, dtype, report)) return;

@@ -1,5 +1,5 @@
 // What a device has done since the start: bytes brought to it, bytes reduced, the time that each
-// took, and the waits for a staging slab.
+// took, and the waits for a staging staging_buffer.
 //
 // Step of a request: 3, counted by the workers, for step 4 to report. Safe from any thread; counts
 // that are read while a worker adds may lack its last addition.
@@ -20,8 +20,8 @@ class DeviceUse {
     std::chrono::nanoseconds copy_time{0};  // the device's own, summed over workers that overlap
     std::int64_t reduced_bytes = 0;         // of tensors and parts, wherever they lay
     std::chrono::nanoseconds kernel_time{0};
-    // For slabs that a worker wanted to fill and the device still held.
-    std::chrono::nanoseconds slab_wait_time{0};
+    // For staging buffers that a worker wanted to fill and the device still held.
+    std::chrono::nanoseconds staging_buffer_wait_time{0};
   };
 
   void AddCopy(std::size_t bytes, std::chrono::nanoseconds time) {
@@ -33,7 +33,9 @@ class DeviceUse {
     Add(reduced_bytes_, static_cast<std::int64_t>(bytes));
     Add(kernel_ns_, time.count());
   }
-  void AddSlabWait(std::chrono::nanoseconds time) { Add(slab_wait_ns_, time.count()); }
+  void AddStagingBufferWait(std::chrono::nanoseconds time) {
+    Add(staging_buffer_wait_ns_, time.count());
+  }
 
   Counts counts() const {
     using std::chrono::nanoseconds;
@@ -41,7 +43,7 @@ class DeviceUse {
             .copy_time = nanoseconds(Get(copy_ns_)),
             .reduced_bytes = Get(reduced_bytes_),
             .kernel_time = nanoseconds(Get(kernel_ns_)),
-            .slab_wait_time = nanoseconds(Get(slab_wait_ns_))};
+            .staging_buffer_wait_time = nanoseconds(Get(staging_buffer_wait_ns_))};
   }
 
  private:
@@ -55,7 +57,7 @@ class DeviceUse {
   Count copy_ns_{0};
   Count reduced_bytes_{0};
   Count kernel_ns_{0};
-  Count slab_wait_ns_{0};
+  Count staging_buffer_wait_ns_{0};
 };
 
 }  // namespace warpfold

@@ -84,20 +84,20 @@ class Suspended {
   virtual ~Suspended() = default;
 };
 
-// One request at a time on an exclusive slice of the device: a CUDA stream, pinned slabs and their
-// twins on the device; on a CPU, the slabs alone. Use: Begin, then {Buffer, write, Commit} until
-// all plan.input_bytes are in, then Finish. Abandon ends the reduction early from any state. After
-// Finish or Abandon the worker is idle and Begin may come again.
+// One request at a time on an exclusive slice of the device: a CUDA stream, pinned staging buffers
+// and their twins on the device; on a CPU, the staging buffers alone. Use: Begin, then {Buffer,
+// write, Commit} until all plan.input_bytes are in, then Finish. Abandon ends the reduction early
+// from any state. After Finish or Abandon the worker is idle and Begin may come again.
 class Worker {
  public:
   virtual ~Worker() = default;
 
-  // Takes what `plan` needs beside the slabs. `plan` must live until Finish or Abandon.
+  // Takes what `plan` needs beside the staging_buffers. `plan` must live until Finish or Abandon.
   // RESOURCE_EXHAUSTED: the reduction needs more scratch memory than the device has set aside.
   virtual absl::Status Begin(const Plan& plan) = 0;
 
   // Where the next payload bytes go; never empty while some are missing. May wait for the device to
-  // let go of a slab, never for the client. DeviceLostError.
+  // let go of a staging buffer, never for the client. DeviceLostError.
   virtual absl::StatusOr<absl::Span<std::byte>> Buffer() = 0;
 
   // `byte_count` bytes, at most Buffer().size(), were written to the front of the last Buffer().
@@ -115,7 +115,7 @@ class Worker {
   virtual absl::StatusOr<Outcome> Finish() = 0;
 
   // Drops the reduction, or the write, and everything it holds; waits for the device to stop
-  // touching the slabs and what is written.
+  // touching the staging buffers and what is written.
   virtual void Abandon() = 0;
 
   // Takes the reduction, or the write, off the worker, which is idle then. Waits for the device,
@@ -265,8 +265,9 @@ class Executor {
 
 // How much a worker owns; the same for every device.
 struct WorkerOptions {
-  std::size_t slab_bytes = std::size_t{4} << 20;  // one host-to-device copy; a multiple of 64 KiB
-  int slabs_per_worker = 4;                       // copies in flight and being filled
+  std::size_t staging_buffer_bytes = std::size_t{4}
+                                     << 20;  // one host-to-device copy; a multiple of 64 KiB
+  int staging_buffers_per_worker = 4;        // copies in flight and being filled
   // The most that one reduction may hold in partial states and results; a GPU sets as much aside.
   std::size_t scratch_bytes = std::size_t{256} << 20;
   // The most on a GPU, where it is set; 0: a sixteenth of the GPU's memory, of one below 40 GiB up

@@ -354,4 +354,4 @@ def test_a_stream_of_256_mib_passes(served, say):
             large.round(lambda: large.reduce_stream(rows=256 * MIB // (4096 * 4)))
             large.close()
         findings.expect_honest(large)
-        findings.expect_all_well(honest, edge_held=CALL_BYTES, slabs=64 * MIB)
+        findings.expect_all_well(honest, edge_held=CALL_BYTES, staging_buffers=64 * MIB)

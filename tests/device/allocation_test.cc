@@ -91,7 +91,7 @@ class AllocationTest : public ::testing::Test {
     });
   }
 
-  Devices devices_ = *OpenDevices(Backend::kCpu, {.slab_bytes = std::size_t{1} << 20});
+  Devices devices_ = *OpenDevices(Backend::kCpu, {.staging_buffer_bytes = std::size_t{1} << 20});
   std::unique_ptr<Worker> worker_ = *devices_.executors[0]->MakeWorker();
 };
 

@@ -15,8 +15,9 @@ namespace {
 
 class CpuExactWorkerTest : public ::testing::TestWithParam<DType> {
  protected:
-  static constexpr WorkerOptions kOptions{
-      .slab_bytes = 64 << 10, .slabs_per_worker = 2, .scratch_bytes = 256 << 20};
+  static constexpr WorkerOptions kOptions{.staging_buffer_bytes = 64 << 10,
+                                          .staging_buffers_per_worker = 2,
+                                          .scratch_bytes = 256 << 20};
   Devices devices_ = *OpenDevices(Backend::kCpu, kOptions);
   std::unique_ptr<Worker> worker_ = *devices_.executors[0]->MakeWorker();
   std::unique_ptr<Worker> other_ = *devices_.executors[0]->MakeWorker();

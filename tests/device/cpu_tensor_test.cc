@@ -10,8 +10,9 @@ namespace {
 
 class CpuTensorTest : public ::testing::Test {
  protected:
-  static constexpr WorkerOptions kOptions{
-      .slab_bytes = 64 << 10, .slabs_per_worker = 2, .scratch_bytes = 192 << 20};
+  static constexpr WorkerOptions kOptions{.staging_buffer_bytes = 64 << 10,
+                                          .staging_buffers_per_worker = 2,
+                                          .scratch_bytes = 192 << 20};
   Devices devices_ = *OpenDevices(Backend::kCpu, kOptions);
   Executor& executor_ = *devices_.executors[0];
   std::unique_ptr<Worker> worker_ = *executor_.MakeWorker();

@@ -15,8 +15,9 @@ namespace {
 
 class CpuWorkerTest : public ::testing::Test {
  protected:
-  static constexpr WorkerOptions kOptions{
-      .slab_bytes = 64 << 10, .slabs_per_worker = 2, .scratch_bytes = 256 << 20};
+  static constexpr WorkerOptions kOptions{.staging_buffer_bytes = 64 << 10,
+                                          .staging_buffers_per_worker = 2,
+                                          .scratch_bytes = 256 << 20};
   Devices devices_ = *OpenDevices(Backend::kCpu, kOptions);
   std::unique_ptr<Worker> worker_ = *devices_.executors[0]->MakeWorker();
   std::unique_ptr<Worker> other_ = *devices_.executors[0]->MakeWorker();
@@ -110,10 +111,10 @@ TEST_F(CpuWorkerTest, PartsMergeToTheWhole) { testing::PartsMergeToTheWhole(*wor
 TEST_F(CpuWorkerTest, PartsOfManyPlanesMergeToTheWhole) {
   testing::PartsOfManyPlanesMergeToTheWhole(*worker_);
 }
-// The same worker, with another slab: pieces of other sizes.
-TEST_F(CpuWorkerTest, LeavesTheSameValuesHoweverLargeItsSlabIs) {
+// The same worker, with another staging buffer: pieces of other sizes.
+TEST_F(CpuWorkerTest, LeavesTheSameValuesHoweverLargeItsStagingBufferIs) {
   const WorkerOptions large{
-      .slab_bytes = 4 << 20, .slabs_per_worker = 2, .scratch_bytes = 256 << 20};
+      .staging_buffer_bytes = 4 << 20, .staging_buffers_per_worker = 2, .scratch_bytes = 256 << 20};
   Devices devices = *OpenDevices(Backend::kCpu, large);
   testing::LeavesTheSameValues(*worker_, **devices.executors[0]->MakeWorker(), 20);
 }

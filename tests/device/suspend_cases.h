@@ -103,8 +103,8 @@ inline std::string RandomBytes(DType dtype, std::int64_t count, std::mt19937_64&
   return bytes;
 }
 
-// Every kind of piece, with 64 KiB slabs; results in the device's memory and in the host's; sums
-// that do not fit beside others.
+// Every kind of piece, with 64 KiB staging buffers; results in the device's memory and in the
+// host's; sums that do not fit beside others.
 inline void GoesOnWithWhatWasSuspended(const std::vector<Worker*>& workers) {
   std::mt19937_64 random(29);
   const std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> shapes = {

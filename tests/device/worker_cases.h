@@ -54,9 +54,9 @@ void ExpectExactBits(Worker& worker, const Case& c, std::mt19937_64& random) {
   }
 }
 
-// Random shapes, and the shapes that take each kind of piece with 64 KiB slabs: whole planes,
-// subtrees of long rows and tall columns, parts of very wide rows; with and without folds further
-// out.
+// Random shapes, and the shapes that take each kind of piece with 64 KiB staging buffers: whole
+// planes, subtrees of long rows and tall columns, parts of very wide rows; with and without folds
+// further out.
 inline void GivesExactBitsHoweverTheBytesArrive(Worker& worker, int random_cases) {
   const std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> shapes = {
       {{100, 1000}, {1}},      {{3, 100000}, {1}},        {{100000, 3}, {0}},

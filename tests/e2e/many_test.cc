@@ -141,7 +141,7 @@ TEST_F(OneStreamTest, SmallItemsPassASlowSender) {
 class FullTest : public ServedTest {
  protected:
   static void SetUpTestSuite() {
-    StartServer({"--max-requests-in-flight=1", "--slab-bytes=64KiB"});
+    StartServer({"--max-requests-in-flight=1", "--staging-buffer-bytes=64KiB"});
   }
 };
 

@@ -149,7 +149,7 @@ TEST_F(OperationsTest, LabelsDoNotGrowWithWhatClientsSend) {
 
 TEST(StartTest, BadConfigurationExitsWithTwoAndNamesTheField) {
   for (const std::string& flag :
-       {std::string("--slab-bytes=5"), std::string("--workers-per-device=-1"),
+       {std::string("--staging-buffer-bytes=5"), std::string("--workers-per-device=-1"),
         std::string("--backend=abacus"), std::string("--no-such-flag")}) {
     std::string errors;
     EXPECT_EQ(RunServerBinary({flag, "--listen-address=127.0.0.1:0"}, &errors), 2) << flag;

@@ -14,7 +14,9 @@ namespace {
 class StreamTest : public ServedTest {
  protected:
   // Pieces of 64 KiB: a stream is a request in flight when its first one is there.
-  static void SetUpTestSuite() { StartServer({"--workers-per-device=2", "--slab-bytes=64KiB"}); }
+  static void SetUpTestSuite() {
+    StartServer({"--workers-per-device=2", "--staging-buffer-bytes=64KiB"});
+  }
 
   static void ExpectMetric(const std::string& series, double value) {
     ASSERT_EQ(AwaitMetric(server().metrics_port(), series, value), value) << series;

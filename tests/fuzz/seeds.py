@@ -42,7 +42,7 @@ INFER = {
         parameters { key: "shared_memory_byte_size" value { int64_param: 8 } } }""",
 }
 CONFIGS = {
-    "sizes": 'slab-bytes = "4MiB"\nworkers-per-device = 4\nlog-level = "debug"\n',
+    "sizes": 'staging-buffer-bytes = "4MiB"\nworkers-per-device = 4\nlog-level = "debug"\n',
     "addresses": 'listen-address = "127.0.0.1:1, unix:/a mode=0600"\nmetrics-address = "none"\n',
     "comments": "# nothing\n; else\nqueue-timeout-ms=30000\n[section]\n",
 }

@@ -27,8 +27,8 @@ struct Member {
 class GpuBatchWorkerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const WorkerOptions options{.slab_bytes = 64 << 10,
-                                .slabs_per_worker = 2,
+    const WorkerOptions options{.staging_buffer_bytes = 64 << 10,
+                                .staging_buffers_per_worker = 2,
                                 .scratch_bytes = 1 << 20,
                                 .batch = {.tensors = 64, .bytes = 256 << 10}};
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options);

@@ -17,15 +17,15 @@ namespace {
 
 class GpuExactWorker : public ::testing::Test {
  protected:
-  static WorkerOptions OptionsOf(std::size_t slab_bytes) {
-    return {.slab_bytes = slab_bytes,
-            .slabs_per_worker = 3,
+  static WorkerOptions OptionsOf(std::size_t staging_buffer_bytes) {
+    return {.staging_buffer_bytes = staging_buffer_bytes,
+            .staging_buffers_per_worker = 3,
             .scratch_bytes = 256 << 20,
             .overlaps_passes = TestsOverlapPasses()};
   }
 
-  void Open(std::size_t slab_bytes) {
-    absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, OptionsOf(slab_bytes));
+  void Open(std::size_t staging_buffer_bytes) {
+    absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, OptionsOf(staging_buffer_bytes));
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
     worker_ = *devices_.executors[0]->MakeWorker();

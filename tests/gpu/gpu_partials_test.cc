@@ -23,8 +23,8 @@ class GpuPartials : public ::testing::Test {
  protected:
   void SetUp() override {
     absl::StatusOr<Devices> devices =
-        OpenDevices(Backend::kCuda, {.slab_bytes = 64 << 10,
-                                     .slabs_per_worker = 3,
+        OpenDevices(Backend::kCuda, {.staging_buffer_bytes = 64 << 10,
+                                     .staging_buffers_per_worker = 3,
                                      .scratch_bytes = 256 << 20,
                                      .overlaps_passes = TestsOverlapPasses()});
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();

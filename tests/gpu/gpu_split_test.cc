@@ -16,8 +16,9 @@ class GpuSplitTest : public ::testing::Test {
  protected:
   void SetUp() override {
     absl::StatusOr<Devices> devices =
-        OpenDevices(Backend::kCuda,
-                    {.slab_bytes = 256 << 10, .slabs_per_worker = 3, .scratch_bytes = 64 << 20});
+        OpenDevices(Backend::kCuda, {.staging_buffer_bytes = 256 << 10,
+                                     .staging_buffers_per_worker = 3,
+                                     .scratch_bytes = 64 << 20});
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
     if (executors().size() < 2) GTEST_SKIP() << "one GPU answers, not two or more";

@@ -1,4 +1,5 @@
-// Resident tensors in a GPU's memory: written through the workers' slabs, reduced where they lie.
+// Resident tensors in a GPU's memory: written through the workers' staging buffers, reduced where
+// they lie.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -17,9 +18,10 @@ class GpuTensorTest : public ::testing::TestWithParam<std::size_t> {
   void Open(std::size_t scratch_bytes) {
     worker_ = nullptr;
     devices_.executors.clear();
-    absl::StatusOr<Devices> devices = OpenDevices(
-        Backend::kCuda,
-        {.slab_bytes = GetParam(), .slabs_per_worker = 3, .scratch_bytes = scratch_bytes});
+    absl::StatusOr<Devices> devices =
+        OpenDevices(Backend::kCuda, {.staging_buffer_bytes = GetParam(),
+                                     .staging_buffers_per_worker = 3,
+                                     .scratch_bytes = scratch_bytes});
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
     devices_ = *std::move(devices);
     worker_ = *executor().MakeWorker();
@@ -85,7 +87,7 @@ TEST_P(GpuTensorTest, MemoryThatTheGpuDoesNotHaveIsRefusedAndTheNextIsThere) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(SlabBytes, GpuTensorTest,
+INSTANTIATE_TEST_SUITE_P(StagingBufferBytes, GpuTensorTest,
                          ::testing::Values(std::size_t{64} << 10, std::size_t{4} << 20),
                          [](const auto& info) { return std::to_string(info.param); });
 

@@ -18,8 +18,8 @@ namespace {
 class GpuWorkerTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   void SetUp() override {
-    options_.slab_bytes = GetParam();
-    options_.slabs_per_worker = 3;
+    options_.staging_buffer_bytes = GetParam();
+    options_.staging_buffers_per_worker = 3;
     options_.scratch_bytes = 256 << 20;
     options_.overlaps_passes = TestsOverlapPasses();
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options_);
@@ -134,7 +134,9 @@ TEST(GpuScratchTest, AReductionMayTakeMoreThanIsSetAside) {
   const Plan plan =
       *MakePlan({.dtype = DType::kF64, .shape = {3, 20'000}, .ops = {Op::kStd}, .axes = {0}});
   for (const bool is_more : {false, true}) {
-    WorkerOptions options{.slab_bytes = 64 << 10, .slabs_per_worker = 2, .scratch_bytes = 1 << 20};
+    WorkerOptions options{.staging_buffer_bytes = 64 << 10,
+                          .staging_buffers_per_worker = 2,
+                          .scratch_bytes = 1 << 20};
     if (is_more) options.gpu_scratch_bytes = 0;
     absl::StatusOr<Devices> devices = OpenDevices(Backend::kCuda, options);
     if (!devices.ok()) GTEST_SKIP() << "no GPU answers: " << devices.status();
@@ -146,7 +148,7 @@ TEST(GpuScratchTest, AReductionMayTakeMoreThanIsSetAside) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(SlabBytes, GpuWorkerTest,
+INSTANTIATE_TEST_SUITE_P(StagingBufferBytes, GpuWorkerTest,
                          ::testing::Values(std::size_t{64} << 10, std::size_t{4} << 20),
                          [](const auto& info) { return std::to_string(info.param); });
 

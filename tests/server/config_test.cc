@@ -42,16 +42,17 @@ TEST(ConfigTest, DefaultsAreValid) {
 }
 
 TEST(ConfigTest, BytesTakeUnits) {
-  EXPECT_EQ(Read({"--slab-bytes=1MiB"})->slab_bytes, 1 << 20);
-  EXPECT_EQ(Read({"--slab-bytes", "65536"})->slab_bytes, 65536);
-  EXPECT_EQ(Read({"--slab-bytes", "0065536"})->slab_bytes, 65536);
+  EXPECT_EQ(Read({"--staging-buffer-bytes=1MiB"})->staging_buffer_bytes, 1 << 20);
+  EXPECT_EQ(Read({"--staging-buffer-bytes", "65536"})->staging_buffer_bytes, 65536);
+  EXPECT_EQ(Read({"--staging-buffer-bytes", "0065536"})->staging_buffer_bytes, 65536);
   EXPECT_EQ(Read({"--max-resident-bytes=0"})->max_resident_bytes, 0);
   EXPECT_EQ(Read({"--max-resident-bytes=00KiB"})->max_resident_bytes, 0);
 }
 
 TEST(ConfigTest, ASizeIsANumberAndPerhapsAUnit) {
-  for (const char* const flag : {"--slab-bytes=MiB", "--slab-bytes=-1MiB", "--slab-bytes=0x10000",
-                                 "--slab-bytes=1.5MiB", "--slab-bytes=1MiB1"}) {
+  for (const char* const flag : {"--staging-buffer-bytes=MiB", "--staging-buffer-bytes=-1MiB",
+                                 "--staging-buffer-bytes=0x10000", "--staging-buffer-bytes=1.5MiB",
+                                 "--staging-buffer-bytes=1MiB1"}) {
     const std::string refusal = Refusal({flag});
     EXPECT_NE(refusal.find("is no size"), std::string::npos) << refusal;
   }
@@ -92,16 +93,17 @@ TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {
   const std::string file =
       folder.Write("config.toml", "streams = 3\nqueue-depth-max = 4\nlog-format = \"json\"\n");
   setenv("WARPFOLD_QUEUE_DEPTH_MAX", "5", 1);
-  setenv("WARPFOLD_SLABS_PER_STREAM", "6", 1);
+  setenv("WARPFOLD_STAGING_BUFFERS_PER_WORKER", "6", 1);
   setenv("WARPFOLD_MAX_TENSOR_BYTES", "8KiB", 1);
-  const absl::StatusOr<Config> config = Read({"--config", file.c_str(), "--slabs-per-stream=7"});
+  const absl::StatusOr<Config> config =
+      Read({"--config", file.c_str(), "--staging-buffers-per-worker=7"});
   unsetenv("WARPFOLD_QUEUE_DEPTH_MAX");
-  unsetenv("WARPFOLD_SLABS_PER_STREAM");
+  unsetenv("WARPFOLD_STAGING_BUFFERS_PER_WORKER");
   unsetenv("WARPFOLD_MAX_TENSOR_BYTES");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->streams, 3);
   EXPECT_EQ(config->queue_depth_max, 4);
-  EXPECT_EQ(config->slabs_per_stream, 7);
+  EXPECT_EQ(config->staging_buffers_per_worker, 7);
   EXPECT_EQ(config->max_tensor_bytes, 8192);
   EXPECT_EQ(config->log_format, LogFormat::kJson);
 }
@@ -209,8 +211,9 @@ TEST(ConfigTest, ARefusedValueSaysWhatWouldBeTaken) {
   EXPECT_EQ(Refusal({"--backend=abacus"}), "backend: 'abacus' is none of auto|cpu|cuda");
   EXPECT_EQ(Refusal({"--backend=1"}), "backend: '1' is none of auto|cpu|cuda");
   EXPECT_EQ(Refusal({"--log-level=loud"}), "log-level: 'loud' is none of debug|error|info|warning");
-  EXPECT_EQ(Refusal({"--slab-bytes=4XB"}),
-            "slab-bytes: '4XB' is no size: a whole number of bytes, or of KiB, MiB, GiB, TiB");
+  EXPECT_EQ(
+      Refusal({"--staging-buffer-bytes=4XB"}),
+      "staging-buffer-bytes: '4XB' is no size: a whole number of bytes, or of KiB, MiB, GiB, TiB");
   EXPECT_EQ(Refusal({"--workers-per-device=10000000000"}),
             "streams: 10000000000 is not between 0 and 1024");
   EXPECT_EQ(Refusal({"--strems=3"}), "The following argument was not expected: --strems=3");
@@ -232,9 +235,9 @@ TEST(ConfigTest, ARefusalStartsWithTheOption) {
       {"--metrics-address=:65536", "metrics-address: "},
       {"--listen-address=:50051", "listen-address: "},
       {"--metrics-address=:9464", "metrics-address: "},
-      {"--slab-bytes=65537", "slab-bytes: "},
-      {"--slab-bytes=0", "slab-bytes: "},
-      {"--slabs-per-stream=1", "slabs-per-stream: "},
+      {"--staging-buffer-bytes=65537", "staging-buffer-bytes: "},
+      {"--staging-buffer-bytes=0", "staging-buffer-bytes: "},
+      {"--staging-buffers-per-worker=1", "staging-buffers-per-worker: "},
       {"--workers-per-device=-1", "streams: "},
       {"--scratch-bytes=0", "scratch-bytes: "},
       {"--max-tensor-bytes=0", "max-tensor-bytes: "},
@@ -321,7 +324,7 @@ TEST(ConfigTest, WhatIsPrintedReadsBackAsTheSame) {
   Config config;
   config.listen_address = "[::1]:7";
   config.port_file = "/tmp/a b";
-  config.slab_bytes = 3 << 20;
+  config.staging_buffer_bytes = 3 << 20;
   config.max_bytes_in_flight = 1234567;
   config.log_level = LogLevel::kError;
   const UniqueTempFolder folder;
@@ -338,9 +341,9 @@ TEST(ConfigTest, WhatIsPrintedReadsBackAsTheSame) {
 TEST(ConfigTest, DifferingNamesWhatDiffers) {
   Config other;
   other.streams = 5;
-  other.slab_bytes = 1 << 20;
+  other.staging_buffer_bytes = 1 << 20;
   EXPECT_EQ(Differing(Config(), other, Change::kAtStart),
-            (std::vector<std::string>{"streams", "slab-bytes"}));
+            (std::vector<std::string>{"streams", "staging-buffer-bytes"}));
 }
 
 TEST(ConfigDocTest, TheTableIsTheOneThatTheCodePrints) {

@@ -32,8 +32,8 @@ struct FakeCounts {
 
 class FakeDevice final : public Executor {
  public:
-  explicit FakeDevice(std::string name = "fake:0", std::size_t slab_bytes = 64)
-      : info_{std::move(name), "fake", 0}, slab_bytes_(slab_bytes) {}
+  explicit FakeDevice(std::string name = "fake:0", std::size_t staging_buffer_bytes = 64)
+      : info_{std::move(name), "fake", 0}, staging_buffer_bytes_(staging_buffer_bytes) {}
 
   const DeviceInfo& info() const override { return info_; }
   std::int64_t inline_bytes_max() const override { return inline_bytes_max_; }
@@ -191,7 +191,8 @@ class FakeDevice final : public Executor {
   // Sums int64 elements, whatever the plan says.
   class FakeWorker final : public Worker {
    public:
-    explicit FakeWorker(FakeDevice& device) : device_(device), slab_(device.slab_bytes_) {}
+    explicit FakeWorker(FakeDevice& device)
+        : device_(device), staging_buffer_(device.staging_buffer_bytes_) {}
     absl::Status Begin(const Plan& plan) override {
       missing_bytes_ = plan.input_bytes;
       sum_ = 0;
@@ -199,18 +200,20 @@ class FakeDevice final : public Executor {
       ++device_.counts_.begun;
       return std::exchange(device_.begin_status_, absl::OkStatus());
     }
-    absl::StatusOr<absl::Span<std::byte>> Buffer() override { return absl::MakeSpan(slab_); }
+    absl::StatusOr<absl::Span<std::byte>> Buffer() override {
+      return absl::MakeSpan(staging_buffer_);
+    }
     absl::Status Commit(std::size_t byte_count) override {
       if (to_ == nullptr) {
-        Add(slab_.data(), byte_count);
+        Add(staging_buffer_.data(), byte_count);
       } else {
-        std::memcpy(to_, slab_.data(), byte_count);
+        std::memcpy(to_, staging_buffer_.data(), byte_count);
         to_ += byte_count;
       }
       return absl::OkStatus();
     }
     absl::Status CommitInPlace(const std::byte* data) override {
-      Add(data, std::min(slab_.size(), static_cast<std::size_t>(missing_bytes_)));
+      Add(data, std::min(staging_buffer_.size(), static_cast<std::size_t>(missing_bytes_)));
       absl::MutexLock lock(&device_.mutex_);
       ++device_.counts_.in_place;
       return absl::OkStatus();
@@ -280,13 +283,13 @@ class FakeDevice final : public Executor {
 
     FakeDevice& device_;
     std::byte* to_ = nullptr;  // of a write: where the next bytes go
-    std::vector<std::byte> slab_;
+    std::vector<std::byte> staging_buffer_;
     std::int64_t missing_bytes_ = 0;
     std::int64_t sum_ = 0;
   };
 
   const DeviceInfo info_;
-  const std::size_t slab_bytes_;
+  const std::size_t staging_buffer_bytes_;
   FakeBatches fake_batches_;
   std::int64_t inline_bytes_max_ = 0;
   mutable absl::Mutex mutex_;

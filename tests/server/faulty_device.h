@@ -25,7 +25,7 @@ namespace warpfold {
 class FaultyDevice final : public Executor {
  public:
   explicit FaultyDevice(std::string name)
-      : cpu_({.slab_bytes = 64 << 10}), info_{std::move(name), "faulty", 0} {}
+      : cpu_({.staging_buffer_bytes = 64 << 10}), info_{std::move(name), "faulty", 0} {}
 
   // From now on every reduction fails as on a lost device.
   void Lose() { lost_ = true; }

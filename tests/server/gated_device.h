@@ -45,13 +45,15 @@ class GatedDevice final : public Executor {
 
   class GatedWorker final : public Worker {
    public:
-    explicit GatedWorker(GatedDevice& device) : device_(device), slab_(4096) {}
+    explicit GatedWorker(GatedDevice& device) : device_(device), staging_buffer_(4096) {}
     absl::Status Begin(const Plan& /*plan*/) override {
       if (!device_.begun_.HasBeenNotified()) device_.begun_.Notify();
       device_.open_.WaitForNotification();
       return absl::OkStatus();
     }
-    absl::StatusOr<absl::Span<std::byte>> Buffer() override { return absl::MakeSpan(slab_); }
+    absl::StatusOr<absl::Span<std::byte>> Buffer() override {
+      return absl::MakeSpan(staging_buffer_);
+    }
     absl::Status Commit(std::size_t /*byte_count*/) override { return absl::OkStatus(); }
     absl::StatusOr<Outcome> Finish() override {
       return Outcome{.results = {std::string(8, '\0')}, .times = {}};
@@ -69,7 +71,7 @@ class GatedDevice final : public Executor {
 
    private:
     GatedDevice& device_;
-    std::vector<std::byte> slab_;
+    std::vector<std::byte> staging_buffer_;
   };
 
   const DeviceInfo info_{"gated", "gated", 0};

@@ -112,7 +112,7 @@ class WrongInBatches final : public Executor {
   }
 
  private:
-  CpuExecutor workers_{{.slab_bytes = 64 << 10}};
+  CpuExecutor workers_{{.staging_buffer_bytes = 64 << 10}};
   FakeDevice batches_;  // adds up integers
 };
 
@@ -122,7 +122,7 @@ TEST(KnownAnswerTest, AWrongBitOfABatchIsFoundToo) {
 }
 
 TEST(KnownAnswerTest, AreGivenByTheCpu) {
-  CpuExecutor cpu({.slab_bytes = 64 << 10});
+  CpuExecutor cpu({.staging_buffer_bytes = 64 << 10});
   const std::unique_ptr<DeviceScheduler> device = Make(cpu);
   for (const DType dtype : kAllDTypes) {
     const absl::Status status = CheckKnownAnswers(*device, dtype);

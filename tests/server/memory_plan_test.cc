@@ -15,19 +15,21 @@ MemoryLimit Limit(std::int64_t mib) {
 
 TEST(MemoryPlanTest, TheSumOfACpuNamesEachTermAndItsOptions) {
   const Config config{.streams = 4};
-  EXPECT_EQ(MemoryPlan(config, Backend::kCpu, 1).Sum(),
-            "256 MiB process + 16 MiB staging (4 workers x 1 x --slab-bytes 4 MiB) + 2112 MiB "
-            "received (2 x --max-bytes-in-flight 1024 MiB + 64 MiB) + 320 MiB one reduction "
-            "(--scratch-bytes 256 MiB + --max-result-bytes 64 MiB) = 2704 MiB");
+  EXPECT_EQ(
+      MemoryPlan(config, Backend::kCpu, 1).Sum(),
+      "256 MiB process + 16 MiB staging (4 workers x 1 x --staging-buffer-bytes 4 MiB) + 2112 MiB "
+      "received (2 x --max-bytes-in-flight 1024 MiB + 64 MiB) + 320 MiB one reduction "
+      "(--scratch-bytes 256 MiB + --max-result-bytes 64 MiB) = 2704 MiB");
 }
 
 TEST(MemoryPlanTest, TheSumOfGpusHasTheirPinnedMemoryAndNotTheirScratch) {
   const Config config{.streams = 8};
-  EXPECT_EQ(MemoryPlan(config, Backend::kCuda, 2).Sum(),
-            "256 MiB process + 256 MiB staging (16 workers x 4 x --slab-bytes 4 MiB) + 8 MiB "
-            "batches (2 x --batch-workers 4 x --max-batch-bytes 1 MiB) + 2112 MiB received (2 x "
-            "--max-bytes-in-flight 1024 MiB + 64 MiB) + 128 MiB one reduction (2 x "
-            "--max-result-bytes 64 MiB) = 2760 MiB");
+  EXPECT_EQ(
+      MemoryPlan(config, Backend::kCuda, 2).Sum(),
+      "256 MiB process + 256 MiB staging (16 workers x 4 x --staging-buffer-bytes 4 MiB) + 8 MiB "
+      "batches (2 x --batch-workers 4 x --max-batch-bytes 1 MiB) + 2112 MiB received (2 x "
+      "--max-bytes-in-flight 1024 MiB + 64 MiB) + 128 MiB one reduction (2 x "
+      "--max-result-bytes 64 MiB) = 2760 MiB");
 }
 
 TEST(MemoryPlanTest, MessagesAboveTheBytesInFlightCountAsGrpcTakesThem) {
@@ -73,8 +75,8 @@ TEST(MemoryPlanTest, RequestsShareWhatIsNotSetAside) {
 TEST(MemoryPlanTest, TheLargestOptionsAreSummedWithoutOverflow) {
   const std::int64_t most = std::int64_t{1} << 50;
   const Config config{.streams = 1024,
-                      .slab_bytes = std::int64_t{1} << 30,
-                      .slabs_per_stream = 64,
+                      .staging_buffer_bytes = std::int64_t{1} << 30,
+                      .staging_buffers_per_worker = 64,
                       .scratch_bytes = most,
                       .max_bytes_in_flight = most};
   const MemoryPlan plan(config, Backend::kCuda, 64);

@@ -393,7 +393,7 @@ TEST_F(RegionTableTest, WorkersSumWhatIsStagedAndWhatTheyReadInPlace) {
     ASSERT_TRUE(scheduler->Submit(&task).ok());
     EXPECT_EQ(task.Await(), 5050 - 55) << name;
   }
-  EXPECT_EQ(device().counts().in_place, 12) << "720 bytes through slabs of 64";
+  EXPECT_EQ(device().counts().in_place, 12) << "720 bytes through staging buffers of 64";
 }
 
 }  // namespace

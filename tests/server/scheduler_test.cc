@@ -27,7 +27,7 @@ std::unique_ptr<DeviceScheduler> Make(FakeDevice& device, int workers, int queue
 TEST(DeviceSchedulerTest, TaskIsReducedAndReportedOnceWithItsDevice) {
   FakeDevice device;
   const auto scheduler = Make(device, 1);
-  FakeTask task(100);  // several slabs of 64 bytes
+  FakeTask task(100);  // several staging buffers of 64 bytes
   ASSERT_TRUE(scheduler->Submit(&task).ok());
   EXPECT_EQ(Sum(task.Await()), 5050);
   EXPECT_EQ(task.Await().device->name, "fake:0");

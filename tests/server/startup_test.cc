@@ -67,7 +67,7 @@ class CompilingDevice final : public Executor {
   }
 
  private:
-  CpuExecutor cpu_{{.slab_bytes = 64 << 10}};
+  CpuExecutor cpu_{{.staging_buffer_bytes = 64 << 10}};
   const DeviceInfo info_{"cuda:0", "compiling", 0};
   absl::Mutex mutex_;
   int loads_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -66,7 +66,7 @@ class WorkerRunTest : public ::testing::Test {
   }
 
   std::mt19937_64 random_{33};
-  CpuExecutor executor_{{.slab_bytes = 64 << 10, .scratch_bytes = 64 << 20}};
+  CpuExecutor executor_{{.staging_buffer_bytes = 64 << 10, .scratch_bytes = 64 << 20}};
   std::vector<std::unique_ptr<Worker>> workers_ = [this] {
     std::vector<std::unique_ptr<Worker>> workers;
     for (int i = 0; i < 2; ++i) workers.push_back(*executor_.MakeWorker());

@@ -27,7 +27,7 @@ class WorkerTaskTest : public ::testing::Test {
 };
 
 TEST_F(WorkerTaskTest, AWrittenTensorIsReducedOnItsOwnDevice) {
-  // More than the fake's slab.
+  // More than the fake's staging_buffer.
   const auto memory = *second().AllocateTensor(100 * sizeof(std::int64_t));
   FakeTask write(100, nullptr, /*is_sending=*/true);
   write.SetAction(WriteTensor{memory->data(), 800}, &second().info());

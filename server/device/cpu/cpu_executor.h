@@ -8,8 +8,8 @@
 
 namespace warpfold {
 
-// Workers fold each slab as soon as it is full, on all cores when it is worth handing out. Slabs
-// are ordinary memory, one a worker.
+// Workers fold each staging buffer as soon as it is full, on all cores when it is worth handing
+// out. StagingBuffers are ordinary memory, one a worker.
 class CpuExecutor final : public Executor {
  public:
   explicit CpuExecutor(const WorkerOptions& options);

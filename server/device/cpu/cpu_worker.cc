@@ -14,11 +14,12 @@
 namespace warpfold {
 namespace {
 
-// Slabs start on a cache line; the kernels ask for the element's alignment only.
-constexpr std::size_t kSlabAlignment = 64;
+// StagingBuffers start on a cache line; the kernels ask for the element's alignment only.
+constexpr std::size_t kStagingBufferAlignment = 64;
 
-// A tensor that is all there is folded in larger pieces than a slab, which cores share better, but
-// not at once: between its tasks the fold of a piece of columns holds up to half of its bytes.
+// A tensor that is all there is folded in larger pieces than a staging buffer, which cores share
+// better, but not at once: between its tasks the fold of a piece of columns holds up to half of its
+// bytes.
 constexpr std::size_t kResidentPieceBytes = std::size_t{64} << 20;
 
 // What a write gives out at a time, so that it notices in between when nobody wants it any more.
@@ -43,8 +44,9 @@ CpuWorker::Reduction::Reduction(const Plan& p, std::size_t piece_bytes, std::siz
 CpuWorker::CpuWorker(const WorkerOptions& options, DeviceUse& use)
     : options_(options),
       use_(use),
-      slab_(static_cast<std::byte*>(std::aligned_alloc(kSlabAlignment, options.slab_bytes)),
-            [](std::byte* p) { std::free(p); }) {}
+      staging_buffer_(static_cast<std::byte*>(std::aligned_alloc(kStagingBufferAlignment,
+                                                                 options.staging_buffer_bytes)),
+                      [](std::byte* p) { std::free(p); }) {}
 
 absl::Status CpuWorker::Begin(const Plan& plan) { return BeginPieces(plan, /*is_there=*/false); }
 
@@ -62,14 +64,15 @@ absl::Status CpuWorker::BeginPieces(const Plan& plan, bool is_there) {
   std::size_t piece_bytes = 0;
   std::size_t gathered_bytes = 0;
   if (is_there) {
-    piece_bytes = CpuFolds::PieceBytes(plan, std::max(options_.slab_bytes, kResidentPieceBytes),
-                                       std::numeric_limits<std::size_t>::max());
+    piece_bytes =
+        CpuFolds::PieceBytes(plan, std::max(options_.staging_buffer_bytes, kResidentPieceBytes),
+                             std::numeric_limits<std::size_t>::max());
   } else {
     const std::size_t results_bytes =
         plan.leaves_states ? 0 : std::min(options_.scratch_bytes, outcome_bytes);
-    piece_bytes =
-        CpuFolds::PieceBytes(plan, options_.slab_bytes, options_.scratch_bytes - results_bytes);
-    if (piece_bytes > options_.slab_bytes) gathered_bytes = piece_bytes;
+    piece_bytes = CpuFolds::PieceBytes(plan, options_.staging_buffer_bytes,
+                                       options_.scratch_bytes - results_bytes);
+    if (piece_bytes > options_.staging_buffer_bytes) gathered_bytes = piece_bytes;
   }
   Reduction& r =
       *(task_.reduction = std::make_unique<Reduction>(plan, piece_bytes, gathered_bytes));
@@ -99,12 +102,12 @@ absl::StatusOr<absl::Span<std::byte>> CpuWorker::Buffer() {
     return task_.to_write.first(std::min(task_.to_write.size(), kWriteBytes));
   const Reduction& r = *task_.reduction;
   return absl::MakeSpan(Filling() + r.filled,
-                        std::min(r.piece.bytes - r.filled, options_.slab_bytes));
+                        std::min(r.piece.bytes - r.filled, options_.staging_buffer_bytes));
 }
 
 std::byte* CpuWorker::Filling() const {
   const Reduction& r = *task_.reduction;
-  return r.gathered_bytes > 0 ? r.memory.get() + r.gathered_at() : slab_.get();
+  return r.gathered_bytes > 0 ? r.memory.get() + r.gathered_at() : staging_buffer_.get();
 }
 
 absl::Status CpuWorker::Commit(std::size_t byte_count) {

@@ -1,4 +1,4 @@
-// A Worker on the CPU: one slab, folded where it lies; resident tensors without it. See
+// A Worker on the CPU: one staging buffer, folded where it lies; resident tensors without it. See
 // server/device/executor.h for the contract.
 #ifndef WARPFOLD_SERVER_DEVICE_CPU_CPU_WORKER_H_
 #define WARPFOLD_SERVER_DEVICE_CPU_CPU_WORKER_H_
@@ -41,7 +41,7 @@ class CpuWorker final : public Worker {
     CpuFolds folds;
     ResultLayout result_layout;
     Overflow overflow;
-    std::size_t gathered_bytes;  // of a piece that is larger than the slab
+    std::size_t gathered_bytes;  // of a piece that is larger than the staging buffer
     HostBytes memory;            // scratch, then results, then the piece that is gathered
     Piece piece;                 // being filled
     std::size_t filled = 0;      // bytes of it
@@ -52,7 +52,7 @@ class CpuWorker final : public Worker {
     std::size_t memory_bytes() const { return gathered_at() + gathered_bytes; }
   };
 
-  // All of what a worker has begun: nothing of it is in the slab between two pieces.
+  // All of what a worker has begun: nothing of it is in the staging buffer between two pieces.
   struct Task final : Suspended {
     const Plan* plan = nullptr;  // of a reduction
     HostCharge result_charge;    // for the outcome's
@@ -60,7 +60,7 @@ class CpuWorker final : public Worker {
     absl::Span<std::byte> to_write;  // what a write still has to fill; null when there is none
   };
 
-  // Of a tensor that is there, or that comes through the slab.
+  // Of a tensor that is there, or that comes through the staging_buffer.
   absl::Status BeginPieces(const Plan& plan, bool is_there);
   // Where the piece that is being filled lies.
   std::byte* Filling() const;
@@ -71,7 +71,7 @@ class CpuWorker final : public Worker {
 
   WorkerOptions options_;
   DeviceUse& use_;
-  std::unique_ptr<std::byte[], void (*)(std::byte*)> slab_;
+  std::unique_ptr<std::byte[], void (*)(std::byte*)> staging_buffer_;
   Task task_;  // empty while the worker is idle
 };
 

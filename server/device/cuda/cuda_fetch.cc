@@ -33,8 +33,9 @@ absl::StatusOr<std::vector<std::string>> CudaReduction::SettleAndFetch() {
   return *sums_again ? FetchResults() : std::move(results);
 }
 
-// Results that are not in pinned memory come through the slabs: nothing else uses them once the
-// last piece is in the stream. One wait is for all that fits in them, and the overflow report.
+// Results that are not in pinned memory come through the staging buffers: nothing else uses them
+// once the last piece is in the stream. One wait is for all that fits in them, and the overflow
+// report.
 absl::StatusOr<std::vector<std::string>> CudaReduction::FetchResults() {
   const Parts& r = *parts_;
   CudaWorkspace& w = *workspace_;
@@ -48,14 +49,14 @@ absl::StatusOr<std::vector<std::string>> CudaReduction::FetchResults() {
     WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(
         w.pinned_overflow(), w.d_overflow(), sizeof(Overflow), cudaMemcpyDeviceToHost, stream));
   }
-  const std::size_t ring_bytes = w.slabs.total_bytes();
+  const std::size_t ring_bytes = w.staging.total_bytes();
   const std::size_t result_bytes = r.in_pinned ? 0 : r.result_layout.total_bytes();
   HostBytes block;
   std::size_t done = 0;
   do {
     const std::size_t bytes = std::min(ring_bytes, result_bytes - done);
     if (bytes > 0) {
-      WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(w.slab_memory(), r.results + done, bytes,
+      WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(w.staging_memory(), r.results + done, bytes,
                                                     cudaMemcpyDeviceToHost, stream));
     }
     if (absl::Status status = AwaitCopies(); !status.ok()) return status;
@@ -68,12 +69,12 @@ absl::StatusOr<std::vector<std::string>> CudaReduction::FetchResults() {
       if (!taken.ok()) return taken.status();
       block = *std::move(taken);
     }
-    std::memcpy(block.get() + done, w.slab_memory(), bytes);
+    std::memcpy(block.get() + done, w.staging_memory(), bytes);
     done += bytes;
   } while (done < result_bytes);
   return TakeResults(r.in_pinned              ? w.pinned_results()
                      : block.get() != nullptr ? block.get()
-                                              : w.slab_memory());
+                                              : w.staging_memory());
 }
 
 absl::StatusOr<std::vector<std::string>> CudaReduction::TakeResults(std::byte* results) const {

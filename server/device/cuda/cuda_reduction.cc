@@ -109,16 +109,16 @@ void CudaReduction::Place() {
 
 absl::StatusOr<absl::Span<std::byte>> CudaReduction::Buffer() {
   const Parts& r = *parts_;
-  SlabRing& slabs = workspace_->slabs;
-  if (absl::Status status = slabs.Await(); !status.ok()) return status;
-  return absl::MakeSpan(slabs.current() + r.filled, r.piece.bytes - r.filled);
+  StagingRing& staging_buffers = workspace_->staging;
+  if (absl::Status status = staging_buffers.Await(); !status.ok()) return status;
+  return absl::MakeSpan(staging_buffers.current() + r.filled, r.piece.bytes - r.filled);
 }
 
 absl::Status CudaReduction::Commit(std::size_t byte_count) {
   Parts& r = *parts_;
   r.filled += byte_count;
   if (r.filled < r.piece.bytes) return absl::OkStatus();
-  return SendPiece(workspace_->slabs.current());
+  return SendPiece(workspace_->staging.current());
 }
 
 absl::Status CudaReduction::CommitInPlace(const std::byte* data) { return SendPiece(data); }
@@ -126,9 +126,9 @@ absl::Status CudaReduction::CommitInPlace(const std::byte* data) { return SendPi
 absl::Status CudaReduction::SendPiece(const std::byte* pinned) {
   Parts& r = *parts_;
   CudaWorkspace& w = *workspace_;
-  absl::Status sent =
-      w.slabs.CopyAndFold(pinned, r.piece.bytes, w.copies.get(), w.stream.get(),
-                          [&r](const std::byte* d_data) { return r.folds.Fold(d_data, r.piece); });
+  absl::Status sent = w.staging.CopyAndFold(
+      pinned, r.piece.bytes, w.copies.get(), w.stream.get(),
+      [&r](const std::byte* d_data) { return r.folds.Fold(d_data, r.piece); });
   if (!sent.ok()) return sent;
   r.filled = 0;
   if (!r.cutter.done()) r.piece = r.cutter.Next();
@@ -177,11 +177,11 @@ absl::StatusOr<Outcome> CudaReduction::FoldAndFetch(const std::byte* d_tensor) {
   absl::StatusOr<std::vector<std::string>> results = SettleAndFetch();
   if (!results.ok()) return results.status();
 
-  if (absl::Status status = w.slabs.AwaitAll(); !status.ok()) return status;
-  times_ += w.slabs.TakeTimes();
+  if (absl::Status status = w.staging.AwaitAll(); !status.ok()) return status;
+  times_ += w.staging.TakeTimes();
   absl::StatusOr<std::chrono::nanoseconds> finish = Elapsed(w.finish_begins, w.finish_ends);
   if (!finish.ok()) return finish.status();
-  // The slabs have counted the pieces of a tensor that came through them.
+  // The staging buffers have counted the pieces of a tensor that came through them.
   w.use.AddKernels(d_tensor != nullptr ? static_cast<std::size_t>(plan_.input_bytes) : 0, *finish);
   times_.kernel += *finish;
   return Outcome{*std::move(results), times_, std::move(result_charge_)};
@@ -193,9 +193,9 @@ std::size_t CudaReduction::kept_bytes() const {
 
 absl::Status CudaReduction::Leave() {
   CudaWorkspace& w = *workspace_;
-  if (absl::Status status = w.slabs.AwaitAll(); !status.ok()) return status;
+  if (absl::Status status = w.staging.AwaitAll(); !status.ok()) return status;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(w.stream.get()));
-  times_ += w.slabs.TakeTimes();
+  times_ += w.staging.TakeTimes();
   if (absl::Status saved = parts_.has_value() ? Save() : absl::OkStatus(); !saved.ok()) {
     return saved;
   }

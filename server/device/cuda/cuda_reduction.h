@@ -1,8 +1,8 @@
 // A reduction on a worker of a GPU, from its first byte to its results.
 //
-// Step of a request: 3. Its bytes come through the worker's slabs, or lie on the device. Belongs to
-// one thread at a time; between two turns it may leave its worker (Leave) and go on, on another of
-// the same GPU (Enter).
+// Step of a request: 3. Its bytes come through the worker's staging buffers, or lie on the device.
+// Belongs to one thread at a time; between two turns it may leave its worker (Leave) and go on, on
+// another of the same GPU (Enter).
 //
 // The end is awaited by cudaStreamSynchronize, which looks for it as long as the device works, and
 // never when it does not. Blocking events and host functions sleep: beside a kernel of 1 ms they
@@ -34,8 +34,9 @@ namespace warpfold {
 
 class CudaReduction {
  public:
-  // Takes what `plan` needs beside the slabs, in pieces of `piece_bytes` at most. Both outlive it.
-  // RESOURCE_EXHAUSTED: more scratch memory than the device has set aside, or no host memory.
+  // Takes what `plan` needs beside the staging buffers, in pieces of `piece_bytes` at most. Both
+  // outlive it. RESOURCE_EXHAUSTED: more scratch memory than the device has set aside, or no host
+  // memory.
   static absl::StatusOr<std::unique_ptr<CudaReduction>> Begin(CudaWorkspace& workspace,
                                                               const Plan& plan,
                                                               std::size_t piece_bytes);
@@ -52,8 +53,8 @@ class CudaReduction {
   // Of a plan that joins partials: puts them where it does.
   absl::Status CopyPartials(absl::Span<const std::vector<std::string>> partials);
 
-  // The results of what came through the slabs, or, unless it is null, of the tensor at `d_tensor`,
-  // all of which is folded before. OUT_OF_RANGE, DeviceLostError. Once.
+  // The results of what came through the staging buffers, or, unless it is null, of the tensor at
+  // `d_tensor`, all of which is folded before. OUT_OF_RANGE, DeviceLostError. Once.
   absl::StatusOr<Outcome> Finish(const std::byte* d_tensor);
   // After Finish of a plan whose doubts are not settled: whether there are any.
   bool has_doubts() const { return parts_.has_value() && parts_->folds.has_doubts(); }

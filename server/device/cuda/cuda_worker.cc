@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<Worker>> CudaWorker::Make(
 }
 
 absl::Status CudaWorker::Begin(const Plan& plan) {
-  return Begin(plan, workspace_->options.slab_bytes);
+  return Begin(plan, workspace_->options.staging_buffer_bytes);
 }
 
 absl::Status CudaWorker::Begin(const Plan& plan, std::size_t piece_bytes) {
@@ -104,8 +104,8 @@ absl::StatusOr<std::unique_ptr<Suspended>> CudaWorker::Suspend() {
       status = reduction_->Leave();
     }
   } else {
-    status = workspace_->slabs.AwaitAll();
-    workspace_->slabs.Forget();
+    status = workspace_->staging.AwaitAll();
+    workspace_->staging.Forget();
   }
   if (!status.ok()) {
     Abandon();
@@ -129,13 +129,14 @@ absl::Status CudaWorker::Resume(std::unique_ptr<Suspended> suspended) {
 absl::StatusOr<Outcome> CudaWorker::Reduce(const Plan& plan, const std::byte* d_data) {
   // All in one piece, as large launches are fastest; in smaller ones when its partial states take
   // more scratch memory than there is.
-  const std::size_t slab_bytes = workspace_->options.slab_bytes;
+  const std::size_t staging_buffer_bytes = workspace_->options.staging_buffer_bytes;
   std::size_t piece_bytes =
-      std::max(WholePieces(static_cast<std::size_t>(plan.input_bytes)), slab_bytes);
+      std::max(WholePieces(static_cast<std::size_t>(plan.input_bytes)), staging_buffer_bytes);
   absl::Status status = Begin(plan, piece_bytes);
   // Bounds of sums hold for so many additions, of one piece (exact/quick_sums.h).
-  while (absl::IsResourceExhausted(status) && piece_bytes > slab_bytes && !plan.leaves_partials) {
-    piece_bytes = std::max(WholePieces(piece_bytes / 2), slab_bytes);
+  while (absl::IsResourceExhausted(status) && piece_bytes > staging_buffer_bytes &&
+         !plan.leaves_partials) {
+    piece_bytes = std::max(WholePieces(piece_bytes / 2), staging_buffer_bytes);
     status = Begin(plan, piece_bytes);
   }
   if (!status.ok()) return status;
@@ -169,7 +170,7 @@ absl::Status CudaWorker::BeginWrite(std::byte* d_to, std::size_t size_bytes) {
 }
 
 absl::Status CudaWorker::FinishWrite() {
-  absl::Status status = workspace_->slabs.AwaitAll();
+  absl::Status status = workspace_->staging.AwaitAll();
   Abandon();
   return status;
 }

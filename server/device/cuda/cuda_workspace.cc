@@ -14,8 +14,8 @@ absl::StatusOr<std::unique_ptr<CudaWorkspace>> CudaWorkspace::Make(
 }
 
 absl::Status CudaWorkspace::Allocate() {
-  const auto slab_count = static_cast<std::size_t>(options.slabs_per_worker);
-  const std::size_t ring_bytes = slab_count * options.slab_bytes;
+  const auto staging_count = static_cast<std::size_t>(options.staging_buffers_per_worker);
+  const std::size_t ring_bytes = staging_count * options.staging_buffer_bytes;
   for (cuda::UniqueStream* made : {&copies, &stream}) {
     absl::StatusOr<cuda::UniqueStream> one = cuda::MakeStream();
     if (!one.ok()) return one.status();
@@ -29,7 +29,8 @@ absl::Status CudaWorkspace::Allocate() {
       cuda::AllocateDevice(ring_bytes + kOverflowBytes + kOwnBytes + CudaFolds::kZerosBytes);
   if (!on_device.ok()) return on_device.status();
   d_memory = *std::move(on_device);
-  absl::Status status = slabs.Make(pinned.get(), d_memory.get(), slab_count, options.slab_bytes);
+  absl::Status status =
+      staging.Make(pinned.get(), d_memory.get(), staging_count, options.staging_buffer_bytes);
   if (!status.ok()) return status;
   for (cuda::UniqueEvent* made : {&finish_begins, &finish_ends, &results_copied}) {
     absl::StatusOr<cuda::UniqueEvent> one = cuda::MakeTimingEvent();
@@ -55,7 +56,7 @@ absl::Status CudaWorkspace::ResetOverflow() {
 void CudaWorkspace::Quiesce() {
   (void)cudaStreamSynchronize(copies.get());
   (void)cudaStreamSynchronize(stream.get());
-  slabs.Forget();
+  staging.Forget();
 }
 
 }  // namespace warpfold

@@ -1,8 +1,8 @@
-// What a worker of a GPU owns, whatever runs on it: two exclusive streams, a ring of slabs, memory
-// for results and scratch.
+// What a worker of a GPU owns, whatever runs on it: two exclusive streams, a ring of staging
+// buffers, memory for results and scratch.
 //
-// Copies of slabs have a stream of their own: on one stream the bus would lie idle during every
-// fold. Belongs to one thread at a time.
+// Copies of staging buffers have a stream of their own: on one stream the bus would lie idle during
+// every fold. Belongs to one thread at a time.
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_WORKSPACE_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_WORKSPACE_H_
 
@@ -16,7 +16,7 @@
 #include "kernels/cuda/launch_plan.h"
 #include "server/device/cuda/cuda_folds.h"
 #include "server/device/cuda/memory/cuda_resources.h"
-#include "server/device/cuda/slab_ring.h"
+#include "server/device/cuda/staging_ring.h"
 #include "server/device/device_use.h"
 #include "server/device/executor.h"
 
@@ -47,17 +47,17 @@ struct CudaWorkspace {
         shape(device_shape),
         options(worker_options),
         use(device_use),
-        slabs(device_use) {}
+        staging(device_use) {}
 
-  // Behind the slabs in pinned memory: small results, the report, the number of doubts.
-  std::byte* slab_memory() const { return pinned.get(); }
-  std::byte* pinned_results() const { return pinned.get() + slabs.total_bytes(); }
+  // Behind the staging buffers in pinned memory: small results, the report, the number of doubts.
+  std::byte* staging_memory() const { return pinned.get(); }
+  std::byte* pinned_results() const { return pinned.get() + staging.total_bytes(); }
   std::byte* pinned_overflow() const { return pinned_results() + kPinnedResultBytes; }
   DoubtCounts* doubts() const {
     return reinterpret_cast<DoubtCounts*>(pinned_overflow() + kOverflowBytes);
   }
-  // Behind the slabs' twins on the device: the report, results and scratch, zeros.
-  std::byte* d_overflow() const { return d_memory.get() + slabs.total_bytes(); }
+  // Behind the buffers on the device that go with them: the report, results and scratch, zeros.
+  std::byte* d_overflow() const { return d_memory.get() + staging.total_bytes(); }
   std::byte* d_own() const { return d_overflow() + kOverflowBytes; }
   std::byte* d_zeros() const { return d_own() + kOwnBytes; }
 
@@ -71,11 +71,11 @@ struct CudaWorkspace {
   const cuda::DeviceShape shape;
   const WorkerOptions options;
   DeviceUse& use;
-  cuda::UniqueStream copies;  // of slabs to the device
+  cuda::UniqueStream copies;  // of staging buffers to the device
   cuda::UniqueStream stream;  // everything else
   cuda::UniquePinnedMemory pinned;
   cuda::UniqueDeviceMemory d_memory;
-  SlabRing slabs;
+  StagingRing staging;
   cuda::UniqueEvent finish_begins, finish_ends, results_copied;
 
  private:

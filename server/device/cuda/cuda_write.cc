@@ -5,15 +5,16 @@
 namespace warpfold {
 
 absl::StatusOr<absl::Span<std::byte>> CudaWrite::Buffer(CudaWorkspace& workspace) {
-  if (absl::Status status = workspace.slabs.Await(); !status.ok()) return status;
-  return absl::MakeSpan(workspace.slabs.current() + filled_, PieceBytes(workspace) - filled_);
+  if (absl::Status status = workspace.staging.Await(); !status.ok()) return status;
+  return absl::MakeSpan(workspace.staging.current() + filled_, PieceBytes(workspace) - filled_);
 }
 
 absl::Status CudaWrite::Commit(CudaWorkspace& workspace, std::size_t byte_count) {
   filled_ += byte_count;
   if (filled_ < PieceBytes(workspace)) return absl::OkStatus();
-  SlabRing& slabs = workspace.slabs;
-  absl::Status sent = slabs.Copy(slabs.current(), d_to_, filled_, workspace.copies.get());
+  StagingRing& staging_buffers = workspace.staging;
+  absl::Status sent =
+      staging_buffers.Copy(staging_buffers.current(), d_to_, filled_, workspace.copies.get());
   if (!sent.ok()) return sent;
   d_to_ += filled_;
   missing_bytes_ -= std::exchange(filled_, 0);

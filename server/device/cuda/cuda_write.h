@@ -1,4 +1,4 @@
-// A write of a resident tensor on a GPU, through a worker's slabs.
+// A write of a resident tensor on a GPU, through a worker's staging_buffers.
 //
 // Step of a request: 3. Belongs to one thread at a time.
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_WRITE_H_
@@ -24,12 +24,12 @@ class CudaWrite {
   absl::Status Commit(CudaWorkspace& workspace, std::size_t byte_count);
 
  private:
-  // Of the slab that is being filled.
+  // Of the staging buffer that is being filled.
   std::size_t PieceBytes(const CudaWorkspace& workspace) const {
-    return std::min(workspace.options.slab_bytes, missing_bytes_);
+    return std::min(workspace.options.staging_buffer_bytes, missing_bytes_);
   }
 
-  std::byte* d_to_;            // where that slab goes
+  std::byte* d_to_;            // where that staging buffer goes
   std::size_t missing_bytes_;  // from there on
   std::size_t filled_ = 0;     // bytes of it
 };

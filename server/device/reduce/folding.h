@@ -24,9 +24,9 @@ namespace warpfold {
 
 // Scratch memory of one reduction, laid out in one block.
 //   states[i]  the states that fold i of the geometry reads; none when there are no folds
-//   plane      of the plane that is being received, when it is larger than a slab: a row of states
-//   piece      of the piece that is joined to those
-//   partials   the kernels' own, between their passes
+//   plane      of the plane that is being received, when it is larger than a staging buffer: a row
+//   of states piece      of the piece that is joined to those partials   the kernels' own, between
+//   their passes
 class ScratchLayout {
  public:
   template <class Backend>

@@ -6,20 +6,20 @@
 
 namespace warpfold {
 
-PieceCutter::PieceCutter(const Plan& plan, std::size_t slab_bytes)
+PieceCutter::PieceCutter(const Plan& plan, std::size_t staging_buffer_bytes)
     : geometry_(plan.geometry),
       element_bytes_(static_cast<std::int64_t>(ElementBytes(plan.dtype))) {
-  const auto slab = static_cast<std::int64_t>(slab_bytes);
+  const auto staging_buffer = static_cast<std::int64_t>(staging_buffer_bytes);
   const std::int64_t row_bytes = geometry_.inner * element_bytes_;
-  if (geometry_.reduce * row_bytes <= slab) {
-    step_ = slab / (geometry_.reduce * row_bytes);
-  } else if (row_bytes <= slab) {
+  if (geometry_.reduce * row_bytes <= staging_buffer) {
+    step_ = staging_buffer / (geometry_.reduce * row_bytes);
+  } else if (row_bytes <= staging_buffer) {
     kind_ = PieceKind::kRows;
-    step_ = slab / row_bytes;
+    step_ = staging_buffer / row_bytes;
     if (step_ > kLeafRows) step_ -= step_ % kLeafRows;  // whole leaves
   } else {
     kind_ = PieceKind::kRowPart;
-    step_ = slab / element_bytes_;
+    step_ = staging_buffer / element_bytes_;
   }
 }
 

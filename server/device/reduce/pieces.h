@@ -1,5 +1,5 @@
-// Cuts a tensor, as its bytes arrive in C order, into pieces that one slab holds and the kernels
-// can fold on their own. No result depends on where the cuts fall.
+// Cuts a tensor, as its bytes arrive in C order, into pieces that one staging buffer holds and the
+// kernels can fold on their own. No result depends on where the cuts fall.
 #ifndef WARPFOLD_SERVER_DEVICE_REDUCE_PIECES_H_
 #define WARPFOLD_SERVER_DEVICE_REDUCE_PIECES_H_
 
@@ -10,7 +10,7 @@
 
 namespace warpfold {
 
-// The kinds, by how much of a plane (one [reduce, inner] of the geometry) fits in a slab.
+// The kinds, by how much of a plane (one [reduce, inner] of the geometry) fits in a staging_buffer.
 enum class PieceKind {
   kPlanes,   // one or more whole planes
   kRows,     // some rows of a plane, whole
@@ -33,8 +33,8 @@ struct Piece {
 // Walks the pieces of one plan in order. A value; not thread-safe.
 class PieceCutter {
  public:
-  // REQUIRES: plan.element_count > 0; slab_bytes is a multiple of 64 KiB.
-  PieceCutter(const Plan& plan, std::size_t slab_bytes);
+  // REQUIRES: plan.element_count > 0; staging_buffer_bytes is a multiple of 64 KiB.
+  PieceCutter(const Plan& plan, std::size_t staging_buffer_bytes);
 
   PieceKind kind() const { return kind_; }
   // Planes, rows or columns, by the kind, of a piece that is not the last of its plane or row.

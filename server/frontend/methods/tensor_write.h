@@ -1,5 +1,5 @@
 // WriteTensor: a header, then one range of a resident tensor in chunks, each copied once from where
-// it was received to where it belongs (or to a pinned slab on its way there).
+// it was received to where it belongs (or to a pinned staging buffer on its way there).
 //
 // Step of a request: 1 to 3; upload_call.h says how it is read. The tensor is leased from the
 // header to the answer.

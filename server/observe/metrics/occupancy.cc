@@ -47,8 +47,8 @@ constexpr WorkFamily kWorkFamilies[] = {
     {"warpfold_kernel_bytes_total", "Tensor bytes that kernels reduced.",
      &DeviceWork::reduced_bytes},
     {"warpfold_kernel_seconds_total", "Time that these kernels took.", &DeviceWork::kernel_seconds},
-    {"warpfold_slab_wait_seconds_total", "Time that workers waited for staging slabs.",
-     &DeviceWork::slab_wait_seconds},
+    {"warpfold_staging_buffer_wait_seconds_total", "Time that workers waited for staging buffers.",
+     &DeviceWork::staging_buffer_wait_seconds},
 };
 
 void AddWork(const std::vector<DeviceWork>& devices, std::vector<MetricFamily>& families) {

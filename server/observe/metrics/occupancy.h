@@ -48,7 +48,7 @@ struct DeviceWork {
   double copy_seconds = 0;
   double reduced_bytes = 0;
   double kernel_seconds = 0;
-  double slab_wait_seconds = 0;
+  double staging_buffer_wait_seconds = 0;
 };
 
 // One device, or a GPU that was left out at the start.
