@@ -41,7 +41,7 @@ GrpcServerOptions GrpcOptionsOf(const Config& config, const Devices& devices, Tl
                             .reflection_streams_max = config.reflection == Switch::kOn
                                                           ? config.max_reflection_streams
                                                           : 0,
-                            .piece_bytes = config.staging_buffer_bytes,
+                            .segment_bytes = config.staging_buffer_bytes,
                             .limits = LimitsOf(config),
                             .version = kVersion,
                             .backend = Name(devices.backend),

@@ -21,8 +21,8 @@ class CpuTensorTest : public ::testing::Test {
 TEST_F(CpuTensorTest, ReducesTensorsWhereTheyLie) {
   testing::ReducesTensorsWhereTheyLie(executor_, *worker_, 20);
 }
-TEST_F(CpuTensorTest, ReducesATensorLargerThanAPiece) {
-  testing::ReducesATensorLargerThanAPiece(executor_, *worker_);
+TEST_F(CpuTensorTest, ReducesATensorLargerThanASegment) {
+  testing::ReducesATensorLargerThanASegment(executor_, *worker_);
 }
 TEST_F(CpuTensorTest, RefusedReductionsLeaveTheTensorAndTheWorker) {
   testing::RefusedReductionsLeaveTheTensorAndTheWorker(executor_, *worker_);

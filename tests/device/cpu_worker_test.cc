@@ -111,7 +111,7 @@ TEST_F(CpuWorkerTest, PartsMergeToTheWhole) { testing::PartsMergeToTheWhole(*wor
 TEST_F(CpuWorkerTest, PartsOfManyPlanesMergeToTheWhole) {
   testing::PartsOfManyPlanesMergeToTheWhole(*worker_);
 }
-// The same worker, with another staging buffer: pieces of other sizes.
+// The same worker, with another staging buffer: segments of other sizes.
 TEST_F(CpuWorkerTest, LeavesTheSameValuesHoweverLargeItsStagingBufferIs) {
   const WorkerOptions large{
       .staging_buffer_bytes = 4 << 20, .staging_buffers_per_worker = 2, .scratch_bytes = 256 << 20};

@@ -33,11 +33,11 @@ class TaskInTurns {
   const Plan& plan() const { return plan_; }
   const std::string& bytes() const { return bytes_; }
 
-  // Up to `pieces` more on the idle `worker`, which it leaves idle.
-  void Turn(Worker& worker, int pieces) {
+  // Up to `segments` more on the idle `worker`, which it leaves idle.
+  void Turn(Worker& worker, int segments) {
     absl::Status status =
         suspended_ != nullptr ? worker.Resume(std::move(suspended_)) : Begin(worker);
-    for (; status.ok() && pieces > 0 && sent_ < bytes_.size(); --pieces) status = Send(worker);
+    for (; status.ok() && segments > 0 && sent_ < bytes_.size(); --segments) status = Send(worker);
     if (status.ok() && sent_ < bytes_.size()) {
       absl::StatusOr<std::unique_ptr<Suspended>> suspended = worker.Suspend();
       if (suspended.ok()) {
@@ -103,7 +103,7 @@ inline std::string RandomBytes(DType dtype, std::int64_t count, std::mt19937_64&
   return bytes;
 }
 
-// Every kind of piece, with 64 KiB staging buffers; results in the device's memory and in the
+// Every kind of segment, with 64 KiB staging buffers; results in the device's memory and in the
 // host's; sums that do not fit beside others.
 inline void GoesOnWithWhatWasSuspended(const std::vector<Worker*>& workers) {
   std::mt19937_64 random(29);
@@ -185,9 +185,9 @@ inline void DropsWhatStaysSuspended(Worker& worker) {
   std::mt19937_64 random(32);
   const Plan plan = *MakePlan({.dtype = DType::kF32, .shape = {3'000'000}, .ops = {Op::kSum}});
   const std::string bytes = RandomBytes(plan.dtype, plan.element_count, random);
-  for (const int pieces : {0, 2}) {
+  for (const int segments : {0, 2}) {
     TaskInTurns task(plan, bytes);
-    task.Turn(worker, pieces);
+    task.Turn(worker, segments);
     EXPECT_FALSE(task.is_done());
   }
   EXPECT_TRUE(Feed(worker, plan, bytes.data(), random).ok());

@@ -105,7 +105,7 @@ inline void ReducesTensorsWhereTheyLie(Executor& executor, Worker& worker, int r
 }
 
 // More than the CPU folds at once.
-inline void ReducesATensorLargerThanAPiece(Executor& executor, Worker& worker) {
+inline void ReducesATensorLargerThanASegment(Executor& executor, Worker& worker) {
   std::mt19937_64 random(44);
   Case c;
   c.spec = {.dtype = DType::kF64, .shape = {30, 300000}, .ops = {Op::kSum}};

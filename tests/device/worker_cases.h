@@ -54,7 +54,7 @@ void ExpectExactBits(Worker& worker, const Case& c, std::mt19937_64& random) {
   }
 }
 
-// Random shapes, and the shapes that take each kind of piece with 64 KiB staging buffers: whole
+// Random shapes, and the shapes that take each kind of segment with 64 KiB staging buffers: whole
 // planes, subtrees of long rows and tall columns, parts of very wide rows; with and without folds
 // further out.
 inline void GivesExactBitsHoweverTheBytesArrive(Worker& worker, int random_cases) {
@@ -75,7 +75,7 @@ inline void GivesExactBitsHoweverTheBytesArrive(Worker& worker, int random_cases
         c.spec.axes = axes;
         c.spec.ops = {Op::kMean, Op::kMin, Op::kSum, Op::kMax};
         ExpectExactBits<T>(worker, c, random);
-        c.spec.ops = {Op::kArgMax, Op::kArgMin};  // whose answers depend on where a piece begins
+        c.spec.ops = {Op::kArgMax, Op::kArgMin};  // whose answers depend on where a segment begins
         ExpectExactBits<T>(worker, c, random);
         if (::testing::Test::HasFatalFailure()) return;
       }

@@ -35,8 +35,8 @@ class GpuTensorTest : public ::testing::TestWithParam<std::size_t> {
 TEST_P(GpuTensorTest, ReducesTensorsWhereTheyLie) {
   testing::ReducesTensorsWhereTheyLie(executor(), *worker_, 20);
 }
-TEST_P(GpuTensorTest, ReducesATensorLargerThanAPiece) {
-  testing::ReducesATensorLargerThanAPiece(executor(), *worker_);
+TEST_P(GpuTensorTest, ReducesATensorLargerThanASegment) {
+  testing::ReducesATensorLargerThanASegment(executor(), *worker_);
 }
 TEST_P(GpuTensorTest, RefusedReductionsLeaveTheTensorAndTheWorker) {
   testing::RefusedReductionsLeaveTheTensorAndTheWorker(executor(), *worker_);
@@ -50,8 +50,8 @@ TEST_P(GpuTensorTest, WorkersShareATensor) {
   testing::WorkersShareATensor(executor(), workers);
 }
 
-// Tall columns whose partial states, folded at once, take more than 8 MiB, and less in pieces.
-TEST_P(GpuTensorTest, ScratchMemoryThatIsShortTakesSmallerPiecesAndTheSameBits) {
+// Tall columns whose partial states, folded at once, take more than 8 MiB, and less in segments.
+TEST_P(GpuTensorTest, ScratchMemoryThatIsShortTakesSmallerSegmentsAndTheSameBits) {
   const Plan plan = *MakePlan({.dtype = DType::kU8,
                                .shape = {65536, 2000},
                                .ops = {Op::kVar, Op::kMin, Op::kMax, Op::kSum, Op::kArgMax,
@@ -78,9 +78,9 @@ TEST_P(GpuTensorTest, MemoryThatTheGpuDoesNotHaveIsRefusedAndTheNextIsThere) {
     ASSERT_TRUE(held.ok()) << held.status();
     EXPECT_EQ(executor().AllocateTensor(4 * half).status().code(),
               absl::StatusCode::kResourceExhausted);
-    testing::ReducesATensorLargerThanAPiece(executor(), *worker_);
+    testing::ReducesATensorLargerThanASegment(executor(), *worker_);
   }
-  // In pieces that do not fit one another: what the pool keeps has to be given back for the next.
+  // In segments that do not fit one another: what the pool keeps has to be given back for the next.
   for (const std::size_t bytes : {half, half + (std::size_t{1} << 30), half}) {
     const auto memory = executor().AllocateTensor(bytes);
     EXPECT_TRUE(memory.ok()) << bytes << ": " << memory.status();

@@ -83,7 +83,7 @@ class ReductionTest : public ::testing::Test {
                                                     .access_log = access_log_,
                                                     .uploads = uploads_,
                                                     .drain_end = drain_end_,
-                                                    .piece_bytes = 1 << 20});
+                                                    .segment_bytes = 1 << 20});
   }
 
   std::unique_ptr<Reduction> Make(FakeReply& reply) {

@@ -50,7 +50,7 @@ constexpr std::int64_t kBeyondBytes = 5 * kMiB;
 
 class StreamPayloadTest : public ::testing::Test {
  protected:
-  // In a place, unless the test says otherwise. Counts how often the first piece is said to be
+  // In a place, unless the test says otherwise. Counts how often the first segment is said to be
   // here.
   void Begin(std::int64_t promised_bytes, std::int64_t first_bytes,
              std::int64_t covered_bytes = kPlaceBytes) {
@@ -78,7 +78,7 @@ class StreamPayloadTest : public ::testing::Test {
   int here_ = 0;
 };
 
-TEST_F(StreamPayloadTest, IsReadUntilTheFirstPieceIsHere) {
+TEST_F(StreamPayloadTest, IsReadUntilTheFirstSegmentIsHere) {
   EXPECT_EQ(reader_.reads(), 0);
   Begin(12, 6);
   EXPECT_EQ(reader_.reads(), 1);
@@ -87,7 +87,7 @@ TEST_F(StreamPayloadTest, IsReadUntilTheFirstPieceIsHere) {
   EXPECT_EQ(reader_.reads(), 2);
   payload_.OnChunk(Bytes("efgh"));
   EXPECT_EQ(here_, 1);
-  EXPECT_EQ(reader_.reads(), 2) << "nobody has taken the first piece";
+  EXPECT_EQ(reader_.reads(), 2) << "nobody has taken the first segment";
   EXPECT_EQ(held(), 8);
   EXPECT_TRUE(IsHere(6));
   EXPECT_EQ(Read(6), "abcdef");

@@ -54,7 +54,7 @@ class WorkerRunTest : public ::testing::Test {
  protected:
   Worker& AnyWorker() { return *workers_[random_() % workers_.size()]; }
 
-  // As its bytes come, a few pieces or less at a time.
+  // As its bytes come, a few segments or less at a time.
   TaskReport RunInTurns(DrippingTask& task, int* turns) {
     WorkerRun run(task, Clock::now());
     for (*turns = 1; !run.Turn(AnyWorker(), Patience::kOthersWait); ++*turns) {

@@ -136,7 +136,7 @@ struct AdmissionOptions {
 struct AdmissionState {
   std::int64_t requests_in_flight = 0;
   std::int64_t worker_requests = 0;    // of them, those that need a worker
-  std::int64_t requests_expected = 0;  // streams that have not brought their first piece
+  std::int64_t requests_expected = 0;  // streams that have not brought their first segment
   std::int64_t answers_unwritten = 0;
   std::int64_t calls_without_tensor = 0;  // of them
   std::int64_t bytes_in_flight = 0;

@@ -107,7 +107,7 @@ struct Task {
   TaskOwner& owner;
 
   // Why the answer is not wanted any more. Whoever cancels it takes the task back (Withdraw), or
-  // it ends by itself: before its turn, and in it before each piece, its token is asked.
+  // it ends by itself: before its turn, and in it before each segment, its token is asked.
   CancelToken token;
 
   Action action;

@@ -22,15 +22,15 @@ void ParallelTasks(std::int64_t count, cpu::Task task) {
 
 }  // namespace
 
-CpuFolds::CpuFolds(const Plan& plan, const PieceCutter& cutter)
+CpuFolds::CpuFolds(const Plan& plan, const SegmentCutter& cutter)
     : job_{plan.dtype, plan.bundle()},
       geometry_(plan.geometry),
       outputs_(plan.output_count),
       leaves_states_(plan.leaves_states),
-      keeps_states_(leaves_states_ || cutter.kind() != PieceKind::kPlanes ||
+      keeps_states_(leaves_states_ || cutter.kind() != SegmentKind::kPlanes ||
                     !geometry_.folds.empty()) {}
 
-std::size_t CpuFolds::PieceBytes(const Plan& plan, std::size_t least, std::size_t memory_bytes) {
+std::size_t CpuFolds::SegmentBytes(const Plan& plan, std::size_t least, std::size_t memory_bytes) {
   constexpr std::size_t kMultiple = std::size_t{64} << 10;
   const Geometry& g = plan.geometry;
   const std::size_t row_bytes = static_cast<std::size_t>(g.inner) * ElementBytes(plan.dtype);
@@ -61,9 +61,9 @@ void CpuFolds::Place(std::byte* scratch, const Output& results) {
   cpu::ClearStates(job_, states_, outputs_);
 }
 
-absl::Status CpuFolds::Fold(const void* data, const Piece& piece) {
-  const Extent extent{piece.planes, piece.rows, piece.columns, piece.first};
-  const std::int64_t first_row = piece.plane * geometry_.inner + piece.column;
+absl::Status CpuFolds::Fold(const void* data, const Segment& segment) {
+  const Extent extent{segment.planes, segment.rows, segment.columns, segment.first};
+  const std::int64_t first_row = segment.plane * geometry_.inner + segment.column;
   return OrNoHostMemory([&] {
     if (keeps_states_) {
       cpu::AddElements(job_, data, extent, {geometry_.output_rows(), first_row}, states_,

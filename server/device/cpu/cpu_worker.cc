@@ -17,10 +17,10 @@ namespace {
 // StagingBuffers start on a cache line; the kernels ask for the element's alignment only.
 constexpr std::size_t kStagingBufferAlignment = 64;
 
-// A tensor that is all there is folded in larger pieces than a staging buffer, which cores share
-// better, but not at once: between its tasks the fold of a piece of columns holds up to half of its
+// A tensor that is all there is folded in larger segments than a staging buffer, which cores share
+// better, but not at once: between its tasks the fold of a segment of columns holds up to half of its
 // bytes.
-constexpr std::size_t kResidentPieceBytes = std::size_t{64} << 20;
+constexpr std::size_t kResidentSegmentBytes = std::size_t{64} << 20;
 
 // What a write gives out at a time, so that it notices in between when nobody wants it any more.
 constexpr std::size_t kWriteBytes = std::size_t{4} << 20;
@@ -35,8 +35,8 @@ class StopWatch {
 
 }  // namespace
 
-CpuWorker::Reduction::Reduction(const Plan& p, std::size_t piece_bytes, std::size_t gathered)
-    : cutter(p, piece_bytes),
+CpuWorker::Reduction::Reduction(const Plan& p, std::size_t segment_bytes, std::size_t gathered)
+    : cutter(p, segment_bytes),
       folds(p, cutter),
       result_layout(p, {folds.state_bytes()}),
       gathered_bytes(gathered) {}
@@ -48,9 +48,9 @@ CpuWorker::CpuWorker(const WorkerOptions& options, DeviceUse& use)
                                                                  options.staging_buffer_bytes)),
                       [](std::byte* p) { std::free(p); }) {}
 
-absl::Status CpuWorker::Begin(const Plan& plan) { return BeginPieces(plan, /*is_there=*/false); }
+absl::Status CpuWorker::Begin(const Plan& plan) { return BeginSegments(plan, /*is_there=*/false); }
 
-absl::Status CpuWorker::BeginPieces(const Plan& plan, bool is_there) {
+absl::Status CpuWorker::BeginSegments(const Plan& plan, bool is_there) {
   task_.plan = &plan;
   // Before a byte of the payload is read: what has no room is refused early.
   const std::size_t outcome_bytes = OutcomeBytesMax(plan);
@@ -61,21 +61,21 @@ absl::Status CpuWorker::BeginPieces(const Plan& plan, bool is_there) {
   }
   task_.result_charge = *std::move(charge);
   if (plan.element_count == 0) return absl::OkStatus();
-  std::size_t piece_bytes = 0;
+  std::size_t segment_bytes = 0;
   std::size_t gathered_bytes = 0;
   if (is_there) {
-    piece_bytes =
-        CpuFolds::PieceBytes(plan, std::max(options_.staging_buffer_bytes, kResidentPieceBytes),
+    segment_bytes =
+        CpuFolds::SegmentBytes(plan, std::max(options_.staging_buffer_bytes, kResidentSegmentBytes),
                              std::numeric_limits<std::size_t>::max());
   } else {
     const std::size_t results_bytes =
         plan.leaves_states ? 0 : std::min(options_.scratch_bytes, outcome_bytes);
-    piece_bytes = CpuFolds::PieceBytes(plan, options_.staging_buffer_bytes,
+    segment_bytes = CpuFolds::SegmentBytes(plan, options_.staging_buffer_bytes,
                                        options_.scratch_bytes - results_bytes);
-    if (piece_bytes > options_.staging_buffer_bytes) gathered_bytes = piece_bytes;
+    if (segment_bytes > options_.staging_buffer_bytes) gathered_bytes = segment_bytes;
   }
   Reduction& r =
-      *(task_.reduction = std::make_unique<Reduction>(plan, piece_bytes, gathered_bytes));
+      *(task_.reduction = std::make_unique<Reduction>(plan, segment_bytes, gathered_bytes));
   if (r.memory_bytes() > options_.scratch_bytes) {
     const std::size_t needed = r.memory_bytes();
     Abandon();
@@ -93,7 +93,7 @@ absl::Status CpuWorker::BeginPieces(const Plan& plan, bool is_there) {
   const Output results =
       r.result_layout.OutputAt(plan, r.memory.get() + r.folds.scratch_bytes(), &r.overflow);
   r.folds.Place(r.memory.get(), results);
-  r.piece = r.cutter.Next();
+  r.segment = r.cutter.Next();
   return absl::OkStatus();
 }
 
@@ -102,7 +102,7 @@ absl::StatusOr<absl::Span<std::byte>> CpuWorker::Buffer() {
     return task_.to_write.first(std::min(task_.to_write.size(), kWriteBytes));
   const Reduction& r = *task_.reduction;
   return absl::MakeSpan(Filling() + r.filled,
-                        std::min(r.piece.bytes - r.filled, options_.staging_buffer_bytes));
+                        std::min(r.segment.bytes - r.filled, options_.staging_buffer_bytes));
 }
 
 std::byte* CpuWorker::Filling() const {
@@ -117,19 +117,19 @@ absl::Status CpuWorker::Commit(std::size_t byte_count) {
   }
   Reduction& r = *task_.reduction;
   r.filled += byte_count;
-  if (r.filled < r.piece.bytes) return absl::OkStatus();
+  if (r.filled < r.segment.bytes) return absl::OkStatus();
   r.filled = 0;
-  return FoldPiece(Filling());
+  return FoldSegment(Filling());
 }
 
-absl::Status CpuWorker::FoldPiece(const std::byte* data) {
+absl::Status CpuWorker::FoldSegment(const std::byte* data) {
   Reduction& r = *task_.reduction;
   const StopWatch watch;
-  const absl::Status status = r.folds.Fold(data, r.piece);
+  const absl::Status status = r.folds.Fold(data, r.segment);
   const std::chrono::nanoseconds took = watch.elapsed();
   r.kernel_time += took;
-  use_.AddKernels(r.piece.bytes, took);
-  if (!r.cutter.done()) r.piece = r.cutter.Next();
+  use_.AddKernels(r.segment.bytes, took);
+  if (!r.cutter.done()) r.segment = r.cutter.Next();
   return status;
 }
 
@@ -179,12 +179,12 @@ absl::Status CpuWorker::Resume(std::unique_ptr<Suspended> suspended) {
 }
 
 absl::StatusOr<Outcome> CpuWorker::Reduce(const Plan& plan, const std::byte* data) {
-  absl::Status status = BeginPieces(plan, /*is_there=*/true);
+  absl::Status status = BeginSegments(plan, /*is_there=*/true);
   if (!status.ok()) return status;
   const std::byte* const end = data + plan.input_bytes;
   while (status.ok() && data != end) {
-    const std::size_t bytes = task_.reduction->piece.bytes;
-    status = FoldPiece(data);
+    const std::size_t bytes = task_.reduction->segment.bytes;
+    status = FoldSegment(data);
     data += bytes;
   }
   if (status.ok()) return Finish();

@@ -11,7 +11,7 @@
 
 #include "server/device/cpu/cpu_folds.h"
 #include "server/device/executor.h"
-#include "server/device/reduce/pieces.h"
+#include "server/device/reduce/segments.h"
 #include "server/device/reduce/results.h"
 
 namespace warpfold {
@@ -35,24 +35,24 @@ class CpuWorker final : public Worker {
  private:
   // What the reduction of a tensor that has elements holds.
   struct Reduction {
-    Reduction(const Plan& plan, std::size_t piece_bytes, std::size_t gathered_bytes);
+    Reduction(const Plan& plan, std::size_t segment_bytes, std::size_t gathered_bytes);
 
-    PieceCutter cutter;
+    SegmentCutter cutter;
     CpuFolds folds;
     ResultLayout result_layout;
     Overflow overflow;
-    std::size_t gathered_bytes;  // of a piece that is larger than the staging buffer
-    HostBytes memory;            // scratch, then results, then the piece that is gathered
-    Piece piece;                 // being filled
+    std::size_t gathered_bytes;  // of a segment that is larger than the staging buffer
+    HostBytes memory;            // scratch, then results, then the segment that is gathered
+    Segment segment;                 // being filled
     std::size_t filled = 0;      // bytes of it
     std::chrono::nanoseconds kernel_time{0};
 
-    // Where in the memory the piece that is gathered lies.
+    // Where in the memory the segment that is gathered lies.
     std::size_t gathered_at() const { return folds.scratch_bytes() + result_layout.total_bytes(); }
     std::size_t memory_bytes() const { return gathered_at() + gathered_bytes; }
   };
 
-  // All of what a worker has begun: nothing of it is in the staging buffer between two pieces.
+  // All of what a worker has begun: nothing of it is in the staging buffer between two segments.
   struct Task final : Suspended {
     const Plan* plan = nullptr;  // of a reduction
     HostCharge result_charge;    // for the outcome's
@@ -61,13 +61,13 @@ class CpuWorker final : public Worker {
   };
 
   // Of a tensor that is there, or that comes through the staging_buffer.
-  absl::Status BeginPieces(const Plan& plan, bool is_there);
-  // Where the piece that is being filled lies.
+  absl::Status BeginSegments(const Plan& plan, bool is_there);
+  // Where the segment that is being filled lies.
   std::byte* Filling() const;
   // Out of the reduction's memory.
   absl::StatusOr<std::vector<std::string>> TakeResults(const std::byte* results) const;
-  // The reduction's current piece, at `data`, and on to the next.
-  absl::Status FoldPiece(const std::byte* data);
+  // The reduction's current segment, at `data`, and on to the next.
+  absl::Status FoldSegment(const std::byte* data);
 
   WorkerOptions options_;
   DeviceUse& use_;

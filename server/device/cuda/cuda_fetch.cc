@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<std::string>> CudaReduction::SettleAndFetch() {
 }
 
 // Results that are not in pinned memory come through the staging buffers: nothing else uses them
-// once the last piece is in the stream. One wait is for all that fits in them, and the overflow
+// once the last segment is in the stream. One wait is for all that fits in them, and the overflow
 // report.
 absl::StatusOr<std::vector<std::string>> CudaReduction::FetchResults() {
   const Parts& r = *parts_;

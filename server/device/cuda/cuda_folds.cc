@@ -15,17 +15,17 @@ ResultTargets WithoutSums(const ResultTargets& targets) {
   return TargetsWhere(targets, [](Op op) { return !cuda::IsOfFloatSums(op); });
 }
 
-bool IsWholeSum(const Plan& plan, const PieceCutter& cutter) {
+bool IsWholeSum(const Plan& plan, const SegmentCutter& cutter) {
   return cuda::IsSumOfAll(plan) && plan.input_bytes >= cuda::ExactSumBytesMin(plan.dtype) &&
          cutter.is_whole() && !plan.leaves_states && !plan.leaves_partials;
 }
 
 }  // namespace
 
-CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device)
+CudaFolds::CudaFolds(const Plan& plan, const SegmentCutter& cutter, const cuda::DeviceShape& device)
     : kind_(cutter.kind()),
       leaves_states_(plan.leaves_states),
-      sums_pieces_(!plan.leaves_partials && (!cutter.is_whole() || leaves_states_)),
+      sums_segments_(!plan.leaves_partials && (!cutter.is_whole() || leaves_states_)),
       outputs_(plan.output_count) {
   if (IsWholeSum(plan, cutter)) {
     whole_sum_ = {.dtype = plan.dtype, .count = plan.element_count, .device = device};
@@ -40,7 +40,7 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
   const bool has_product = std::erase_if(ops, cuda::IsProductOfFloats) > 0;
   const bool has_sums =
       !plan.leaves_partials && std::any_of(ops.begin(), ops.end(), cuda::IsOfFloatSums);
-  if (sums_pieces_) std::erase_if(ops, cuda::IsOfFloatSums);
+  if (sums_segments_) std::erase_if(ops, cuda::IsOfFloatSums);
   // A state has the number of NaN, which a fold of products does not count.
   const bool counts_nan =
       leaves_states_ && !plan.leaves_partials && !has_sums && plan.nan_policy == NanPolicy::kOmit;
@@ -49,7 +49,7 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
     if (!leaves_states_ || plan.leaves_partials) {
       job.bundle = BundleFor(plan.dtype, ops, plan.nan_policy);
     }
-    AddPass(plan, cutter, job, sums_pieces_ ? Gives::kAllButSums : Gives::kAll);
+    AddPass(plan, cutter, job, sums_segments_ ? Gives::kAllButSums : Gives::kAll);
   }
   if (has_product) {
     job.bundle = plan.bundle();
@@ -59,14 +59,14 @@ CudaFolds::CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::De
   if (has_sums) {
     sums_.emplace(plan, cutter, device);
     if (!leaves_states_) sums_at_ = places_.Take(sums_->sums_bytes());
-    if (!sums_pieces_) {
+    if (!sums_segments_) {
       doubts_.capacity = cuda::ListedDoubtsMax(outputs_);
       doubts_at_ = places_.Take(static_cast<std::size_t>(doubts_.capacity) * sizeof(std::int64_t));
     }
   }
 }
 
-void CudaFolds::AddPass(const Plan& plan, const PieceCutter& cutter, const cuda::Job& job,
+void CudaFolds::AddPass(const Plan& plan, const SegmentCutter& cutter, const cuda::Job& job,
                         Gives gives) {
   const CudaBackend backend(job, nullptr);
   const ScratchLayout layout(plan, cutter, backend);
@@ -125,7 +125,7 @@ void CudaFolds::Place(const Plan& plan, const Places& places, cudaStream_t strea
   }
 }
 
-absl::Status CudaFolds::Fold(const void* d_data, const Piece& piece) {
+absl::Status CudaFolds::Fold(const void* d_data, const Segment& segment) {
   d_tensor_ = d_data;
   if (whole_sum_) {
     const WholeSum& sum = *whole_sum_;
@@ -134,18 +134,18 @@ absl::Status CudaFolds::Fold(const void* d_data, const Piece& piece) {
     return absl::OkStatus();
   }
   for (Pass& pass : passes_) {
-    if (absl::Status status = pass.folding->Fold(pass.backend, d_data, piece); !status.ok()) {
+    if (absl::Status status = pass.folding->Fold(pass.backend, d_data, segment); !status.ok()) {
       return status;
     }
   }
-  return sums_ && sums_pieces_ ? sums_->Add(d_data, piece) : absl::OkStatus();
+  return sums_ && sums_segments_ ? sums_->Add(d_data, segment) : absl::OkStatus();
 }
 
 absl::Status CudaFolds::Finish() {
   for (Pass& pass : passes_) {
     if (absl::Status status = pass.folding->Finish(pass.backend); !status.ok()) return status;
   }
-  return sums_ && sums_pieces_ && !leaves_states_ ? sums_->Finish() : absl::OkStatus();
+  return sums_ && sums_segments_ && !leaves_states_ ? sums_->Finish() : absl::OkStatus();
 }
 
 absl::StatusOr<bool> CudaFolds::SettleDoubts() {

@@ -1,12 +1,12 @@
-// All that a reduction folds on a GPU: one pass over its pieces, or if its results are exact some
+// All that a reduction folds on a GPU: one pass over its segments, or if its results are exact some
 // of them. Of floats exactly these:
 //
 //   SUM alone, of all of a  the exact sum, by one kernel
-//   tensor in one piece
-//   a tensor in one piece   a fold of bounded sums and all else but products, which may leave
+//   tensor in one segment
+//   a tensor in one segment   a fold of bounded sums and all else but products, which may leave
 //                           outputs in doubt; those are summed again
-//   in several pieces       a fold of what is not summed, and the exact sums of each piece
-//   a part of a tensor      the same, also in one piece: their states are what it comes to
+//   in several segments       a fold of what is not summed, and the exact sums of each segment
+//   a part of a tensor      the same, also in one segment: their states are what it comes to
 //   a shard of a tensor     the fold of bounded sums, and of products: their states
 //   with PROD               a fold of products beside
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_FOLDS_H_
@@ -27,7 +27,7 @@
 #include "kernels/plan.h"
 #include "server/device/cuda/cuda_sums.h"
 #include "server/device/reduce/folding.h"
-#include "server/device/reduce/pieces.h"
+#include "server/device/reduce/segments.h"
 
 namespace warpfold {
 
@@ -57,7 +57,7 @@ class CudaBackend {
 
 class CudaFolds {
  public:
-  CudaFolds(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device);
+  CudaFolds(const Plan& plan, const SegmentCutter& cutter, const cuda::DeviceShape& device);
 
   std::size_t scratch_bytes() const { return places_.total_bytes(); }
   // Of a plan that leaves states, how many bytes each of them has an output.
@@ -79,9 +79,9 @@ class CudaFolds {
   // Where all of it lies, from now on.
   void Place(const Plan& plan, const Places& places, cudaStream_t stream);
 
-  // The next piece. Of a tensor in one piece the bytes have to stay until the results are there.
-  absl::Status Fold(const void* d_data, const Piece& piece);
-  // After the last piece.
+  // The next segment. Of a tensor in one segment the bytes have to stay until the results are there.
+  absl::Status Fold(const void* d_data, const Segment& segment);
+  // After the last segment.
   absl::Status Finish();
   // Of work that the stream has done: whether results are in doubt.
   bool has_doubts() const { return doubts_.capacity > 0 && doubts_.counts->all > 0; }
@@ -112,11 +112,11 @@ class CudaFolds {
     cudaStream_t stream = nullptr;
   };
 
-  void AddPass(const Plan& plan, const PieceCutter& cutter, const cuda::Job& job, Gives gives);
+  void AddPass(const Plan& plan, const SegmentCutter& cutter, const cuda::Job& job, Gives gives);
 
-  PieceKind kind_;
+  SegmentKind kind_;
   bool leaves_states_;
-  bool sums_pieces_;                   // exactly, as they come
+  bool sums_segments_;                   // exactly, as they come
   std::optional<WholeSum> whole_sum_;  // and nothing else
   std::vector<Pass> passes_;
   std::optional<CudaSums> sums_;
@@ -124,7 +124,7 @@ class CudaFolds {
   std::size_t doubts_at_ = 0;
   ScratchPlaces places_;
   DoubtList doubts_;
-  const void* d_tensor_ = nullptr;  // in one piece
+  const void* d_tensor_ = nullptr;  // in one segment
   std::int64_t outputs_ = 0;
 };
 

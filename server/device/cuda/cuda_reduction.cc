@@ -18,19 +18,19 @@ std::size_t DeviceResultBytes(const ResultLayout& layout, bool in_pinned) {
 
 }  // namespace
 
-CudaReduction::Parts::Parts(const Plan& plan, std::size_t piece_bytes,
+CudaReduction::Parts::Parts(const Plan& plan, std::size_t segment_bytes,
                             const cuda::DeviceShape& device)
-    : cutter(plan, piece_bytes),
+    : cutter(plan, segment_bytes),
       folds(plan, cutter, device),
       result_layout(plan, folds.state_bytes()) {}
 
 absl::StatusOr<std::unique_ptr<CudaReduction>> CudaReduction::Begin(CudaWorkspace& workspace,
                                                                     const Plan& plan,
-                                                                    std::size_t piece_bytes) {
+                                                                    std::size_t segment_bytes) {
   WARPFOLD_RETURN_IF_NOT_SET(workspace.ordinal);
   std::unique_ptr<CudaReduction> begun(new CudaReduction(workspace, plan));
   std::optional<Parts>& parts = begun->parts_;
-  if (plan.element_count > 0) parts.emplace(plan, piece_bytes, workspace.shape);
+  if (plan.element_count > 0) parts.emplace(plan, segment_bytes, workspace.shape);
   // Before a byte of the payload is read: what has no room is refused early.
   absl::StatusOr<HostCharge> charge = HostCharge::Take(
       plan.leaves_partials ? parts->result_layout.total_bytes() : OutcomeBytesMax(plan));
@@ -38,9 +38,9 @@ absl::StatusOr<std::unique_ptr<CudaReduction>> CudaReduction::Begin(CudaWorkspac
   begun->result_charge_ = *std::move(charge);
   if (!parts.has_value()) return begun;
   if (absl::Status status = begun->TakeMemory(); !status.ok()) return status;
-  parts->piece = parts->cutter.Next();
+  parts->segment = parts->cutter.Next();
   // Positions in partials are those in the whole tensor.
-  if (plan.leaves_partials) parts->piece.first = plan.first_element;
+  if (plan.leaves_partials) parts->segment.first = plan.first_element;
   return begun;
 }
 
@@ -111,37 +111,37 @@ absl::StatusOr<absl::Span<std::byte>> CudaReduction::Buffer() {
   const Parts& r = *parts_;
   StagingRing& staging_buffers = workspace_->staging;
   if (absl::Status status = staging_buffers.Await(); !status.ok()) return status;
-  return absl::MakeSpan(staging_buffers.current() + r.filled, r.piece.bytes - r.filled);
+  return absl::MakeSpan(staging_buffers.current() + r.filled, r.segment.bytes - r.filled);
 }
 
 absl::Status CudaReduction::Commit(std::size_t byte_count) {
   Parts& r = *parts_;
   r.filled += byte_count;
-  if (r.filled < r.piece.bytes) return absl::OkStatus();
-  return SendPiece(workspace_->staging.current());
+  if (r.filled < r.segment.bytes) return absl::OkStatus();
+  return SendSegment(workspace_->staging.current());
 }
 
-absl::Status CudaReduction::CommitInPlace(const std::byte* data) { return SendPiece(data); }
+absl::Status CudaReduction::CommitInPlace(const std::byte* data) { return SendSegment(data); }
 
-absl::Status CudaReduction::SendPiece(const std::byte* pinned) {
+absl::Status CudaReduction::SendSegment(const std::byte* pinned) {
   Parts& r = *parts_;
   CudaWorkspace& w = *workspace_;
   absl::Status sent = w.staging.CopyAndFold(
-      pinned, r.piece.bytes, w.copies.get(), w.stream.get(),
-      [&r](const std::byte* d_data) { return r.folds.Fold(d_data, r.piece); });
+      pinned, r.segment.bytes, w.copies.get(), w.stream.get(),
+      [&r](const std::byte* d_data) { return r.folds.Fold(d_data, r.segment); });
   if (!sent.ok()) return sent;
   r.filled = 0;
-  if (!r.cutter.done()) r.piece = r.cutter.Next();
+  if (!r.cutter.done()) r.segment = r.cutter.Next();
   return absl::OkStatus();
 }
 
-absl::Status CudaReduction::FoldPieces(const std::byte* d_data) {
+absl::Status CudaReduction::FoldSegments(const std::byte* d_data) {
   Parts& r = *parts_;
   while (true) {
-    absl::Status status = r.folds.Fold(d_data, r.piece);
+    absl::Status status = r.folds.Fold(d_data, r.segment);
     if (!status.ok() || r.cutter.done()) return status;
-    d_data += r.piece.bytes;
-    r.piece = r.cutter.Next();
+    d_data += r.segment.bytes;
+    r.segment = r.cutter.Next();
   }
 }
 
@@ -170,7 +170,7 @@ absl::StatusOr<Outcome> CudaReduction::FoldAndFetch(const std::byte* d_tensor) {
   CudaWorkspace& w = *workspace_;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(w.finish_begins.get(), w.stream.get()));
   if (d_tensor != nullptr) {
-    if (absl::Status status = FoldPieces(d_tensor); !status.ok()) return status;
+    if (absl::Status status = FoldSegments(d_tensor); !status.ok()) return status;
   }
   if (absl::Status status = r.folds.Finish(); !status.ok()) return status;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(w.finish_ends.get(), w.stream.get()));
@@ -181,7 +181,7 @@ absl::StatusOr<Outcome> CudaReduction::FoldAndFetch(const std::byte* d_tensor) {
   times_ += w.staging.TakeTimes();
   absl::StatusOr<std::chrono::nanoseconds> finish = Elapsed(w.finish_begins, w.finish_ends);
   if (!finish.ok()) return finish.status();
-  // The staging buffers have counted the pieces of a tensor that came through them.
+  // The staging buffers have counted the segments of a tensor that came through them.
   w.use.AddKernels(d_tensor != nullptr ? static_cast<std::size_t>(plan_.input_bytes) : 0, *finish);
   times_.kernel += *finish;
   return Outcome{*std::move(results), times_, std::move(result_charge_)};

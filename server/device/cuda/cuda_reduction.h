@@ -27,19 +27,19 @@
 #include "server/device/cuda/cuda_workspace.h"
 #include "server/device/executor.h"
 #include "server/device/host_bytes.h"
-#include "server/device/reduce/pieces.h"
+#include "server/device/reduce/segments.h"
 #include "server/device/reduce/results.h"
 
 namespace warpfold {
 
 class CudaReduction {
  public:
-  // Takes what `plan` needs beside the staging buffers, in pieces of `piece_bytes` at most. Both
+  // Takes what `plan` needs beside the staging buffers, in segments of `segment_bytes` at most. Both
   // outlive it. RESOURCE_EXHAUSTED: more scratch memory than the device has set aside, or no host
   // memory.
   static absl::StatusOr<std::unique_ptr<CudaReduction>> Begin(CudaWorkspace& workspace,
                                                               const Plan& plan,
-                                                              std::size_t piece_bytes);
+                                                              std::size_t segment_bytes);
   // Drops it, if it has not finished: waits until nothing of it is on its way.
   ~CudaReduction();
   CudaReduction(const CudaReduction&) = delete;
@@ -72,16 +72,16 @@ class CudaReduction {
  private:
   // Of a tensor that has elements.
   struct Parts {
-    Parts(const Plan& plan, std::size_t piece_bytes, const cuda::DeviceShape& device);
+    Parts(const Plan& plan, std::size_t segment_bytes, const cuda::DeviceShape& device);
 
-    PieceCutter cutter;
+    SegmentCutter cutter;
     CudaFolds folds;
     ResultLayout result_layout;
     bool in_pinned = false;  // where the kernels write the results, else in the device's memory
     std::byte* results = nullptr;
     std::size_t d_bytes = 0;   // of results, unless they are in pinned memory, and scratch
     void* d_pooled = nullptr;  // these, when the worker's own memory is too small
-    Piece piece;               // being filled
+    Segment segment;               // being filled
     std::size_t filled = 0;    // bytes of it
   };
   // What was in the worker's memory, while it has none.
@@ -97,8 +97,8 @@ class CudaReduction {
   // Makes the worker's streams and memory, and what is its own, its places.
   void Place();
   absl::Status Save();
-  absl::Status SendPiece(const std::byte* pinned);
-  absl::Status FoldPieces(const std::byte* d_data);
+  absl::Status SendSegment(const std::byte* pinned);
+  absl::Status FoldSegments(const std::byte* d_data);
   absl::StatusOr<Outcome> FoldAndFetch(const std::byte* d_tensor);
   // Of the device's memory, in `stream`.
   void FreeMemory(cudaStream_t stream);

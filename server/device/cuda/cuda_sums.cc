@@ -14,12 +14,12 @@ constexpr std::size_t kSlotBytesMax = std::size_t{4} << 20;
 
 }  // namespace
 
-CudaSums::CudaSums(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device)
+CudaSums::CudaSums(const Plan& plan, const SegmentCutter& cutter, const cuda::DeviceShape& device)
     : geometry_(plan.geometry),
       job_(cuda::SumsJobOf(plan, device)),
       sums_bytes_(cuda::OutputSumsBytes(job_)),
       outputs_(plan.output_count),
-      ends_rows_(!plan.leaves_states && cutter.kind() == PieceKind::kPlanes &&
+      ends_rows_(!plan.leaves_states && cutter.kind() == SegmentKind::kPlanes &&
                  geometry_.folds.empty()) {
   slots_ = static_cast<std::size_t>(outputs_);
   const bool keeps_none = cutter.is_whole() && !plan.leaves_states;
@@ -32,9 +32,9 @@ void CudaSums::Place(std::byte* d_sums, const ResultTargets& targets, cudaStream
   stream_ = stream;
 }
 
-absl::Status CudaSums::Add(const void* d_data, const Piece& piece) {
-  const std::int64_t first_row = piece.plane * geometry_.inner + piece.column;
-  const cuda::RowsAt rows{d_data, {piece.planes, piece.rows, piece.columns}, first_row};
+absl::Status CudaSums::Add(const void* d_data, const Segment& segment) {
+  const std::int64_t first_row = segment.plane * geometry_.inner + segment.column;
+  const cuda::RowsAt rows{d_data, {segment.planes, segment.rows, segment.columns}, first_row};
   if (ends_rows_) {
     ResultTargets targets = targets_;
     for (int op = 0; op < targets.count; ++op) {
@@ -44,7 +44,7 @@ absl::Status CudaSums::Add(const void* d_data, const Piece& piece) {
     }
     return Sum(job_, rows, {}, {.count = rows.extent.outputs()}, targets);
   }
-  if (piece.first == 0) {
+  if (segment.first == 0) {
     WARPFOLD_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_sums_, 0, sums_bytes(), stream_));
   }
   WARPFOLD_RETURN_IF_CUDA_ERROR(

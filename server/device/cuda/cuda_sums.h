@@ -1,4 +1,4 @@
-// The exact sums of floats on a GPU, beside a reduction's folds: of the pieces of a tensor that
+// The exact sums of floats on a GPU, beside a reduction's folds: of the segments of a tensor that
 // arrives, or of the outputs of a whole one that bounded sums have left in doubt.
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_SUMS_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_SUMS_H_
@@ -12,7 +12,7 @@
 #include "kernels/cuda/output_sums.h"
 #include "kernels/finish.h"
 #include "kernels/plan.h"
-#include "server/device/reduce/pieces.h"
+#include "server/device/reduce/segments.h"
 
 namespace warpfold {
 
@@ -20,7 +20,7 @@ namespace warpfold {
 class CudaSums {
  public:
   // REQUIRES: one of the plan's ops is rounded from sums (cuda::IsOfFloatSums).
-  CudaSums(const Plan& plan, const PieceCutter& cutter, const cuda::DeviceShape& device);
+  CudaSums(const Plan& plan, const SegmentCutter& cutter, const cuda::DeviceShape& device);
 
   // exact::OutputSums of so many bytes an output: those of a plan that leaves states are states.
   std::size_t state_bytes() const { return sums_bytes_; }
@@ -29,8 +29,8 @@ class CudaSums {
   std::size_t sums_bytes() const { return slots_ * sums_bytes_; }
   void Place(std::byte* d_sums, const ResultTargets& targets, cudaStream_t stream);
 
-  // The next piece of a tensor that comes in several.
-  absl::Status Add(const void* d_data, const Piece& piece);
+  // The next segment of a tensor that comes in several.
+  absl::Status Add(const void* d_data, const Segment& segment);
   // After the last one, unless the sums are wanted as they are.
   absl::Status Finish();
 
@@ -47,7 +47,7 @@ class CudaSums {
   cuda::SumsJob job_;
   std::size_t sums_bytes_;  // of an output
   std::int64_t outputs_;
-  bool ends_rows_;  // each piece is whole outputs, of which nothing is kept
+  bool ends_rows_;  // each segment is whole outputs, of which nothing is kept
   std::size_t slots_ = 0;
   ResultTargets targets_;
   std::byte* d_sums_ = nullptr;

@@ -8,10 +8,10 @@
 namespace warpfold {
 namespace {
 
-constexpr std::size_t kPieceUnit = std::size_t{64} << 10;  // PieceCutter asks for it
+constexpr std::size_t kSegmentUnit = std::size_t{64} << 10;  // SegmentCutter asks for it
 
-std::size_t WholePieces(std::size_t bytes) {
-  return (bytes + kPieceUnit - 1) / kPieceUnit * kPieceUnit;
+std::size_t WholeSegments(std::size_t bytes) {
+  return (bytes + kSegmentUnit - 1) / kSegmentUnit * kSegmentUnit;
 }
 
 // As if each of `shards` devices had folded a plane of rows that are to be folded further.
@@ -56,9 +56,9 @@ absl::Status CudaWorker::Begin(const Plan& plan) {
   return Begin(plan, workspace_->options.staging_buffer_bytes);
 }
 
-absl::Status CudaWorker::Begin(const Plan& plan, std::size_t piece_bytes) {
+absl::Status CudaWorker::Begin(const Plan& plan, std::size_t segment_bytes) {
   absl::StatusOr<std::unique_ptr<CudaReduction>> begun =
-      CudaReduction::Begin(*workspace_, plan, piece_bytes);
+      CudaReduction::Begin(*workspace_, plan, segment_bytes);
   if (!begun.ok()) return begun.status();
   reduction_ = *std::move(begun);
   return absl::OkStatus();
@@ -127,17 +127,17 @@ absl::Status CudaWorker::Resume(std::unique_ptr<Suspended> suspended) {
 }
 
 absl::StatusOr<Outcome> CudaWorker::Reduce(const Plan& plan, const std::byte* d_data) {
-  // All in one piece, as large launches are fastest; in smaller ones when its partial states take
+  // All in one segment, as large launches are fastest; in smaller ones when its partial states take
   // more scratch memory than there is.
   const std::size_t staging_buffer_bytes = workspace_->options.staging_buffer_bytes;
-  std::size_t piece_bytes =
-      std::max(WholePieces(static_cast<std::size_t>(plan.input_bytes)), staging_buffer_bytes);
-  absl::Status status = Begin(plan, piece_bytes);
-  // Bounds of sums hold for so many additions, of one piece (exact/quick_sums.h).
-  while (absl::IsResourceExhausted(status) && piece_bytes > staging_buffer_bytes &&
+  std::size_t segment_bytes =
+      std::max(WholeSegments(static_cast<std::size_t>(plan.input_bytes)), staging_buffer_bytes);
+  absl::Status status = Begin(plan, segment_bytes);
+  // Bounds of sums hold for so many additions, of one segment (exact/quick_sums.h).
+  while (absl::IsResourceExhausted(status) && segment_bytes > staging_buffer_bytes &&
          !plan.leaves_partials) {
-    piece_bytes = std::max(WholePieces(piece_bytes / 2), staging_buffer_bytes);
-    status = Begin(plan, piece_bytes);
+    segment_bytes = std::max(WholeSegments(segment_bytes / 2), staging_buffer_bytes);
+    status = Begin(plan, segment_bytes);
   }
   if (!status.ok()) return status;
   return Finish(d_data);
@@ -151,7 +151,7 @@ absl::StatusOr<std::optional<Outcome>> CudaWorker::JoinPartials(
     const Plan& plan, absl::Span<const std::vector<std::string>> partials) {
   const Plan join = PlanOfJoin(plan, partials.size());
   absl::StatusOr<std::unique_ptr<CudaReduction>> joined = CudaReduction::Begin(
-      *workspace_, join, WholePieces(static_cast<std::size_t>(join.input_bytes)));
+      *workspace_, join, WholeSegments(static_cast<std::size_t>(join.input_bytes)));
   if (!joined.ok()) return joined.status();
   CudaReduction& reduction = **joined;
   if (absl::Status copied = reduction.CopyPartials(partials); !copied.ok()) return copied;

@@ -48,8 +48,8 @@ class CudaWorker final : public Worker {
 
   CudaWorker(std::unique_ptr<CudaWorkspace> workspace, std::atomic<std::size_t>& suspended_bytes)
       : workspace_(std::move(workspace)), suspended_bytes_(suspended_bytes) {}
-  // In pieces of `piece_bytes` at most.
-  absl::Status Begin(const Plan& plan, std::size_t piece_bytes);
+  // In segments of `segment_bytes` at most.
+  absl::Status Begin(const Plan& plan, std::size_t segment_bytes);
   // Ends the reduction, whatever happens.
   absl::StatusOr<Outcome> Finish(const std::byte* d_tensor);
 

@@ -25,7 +25,7 @@ class CudaWrite {
 
  private:
   // Of the staging buffer that is being filled.
-  std::size_t PieceBytes(const CudaWorkspace& workspace) const {
+  std::size_t SegmentBytes(const CudaWorkspace& workspace) const {
     return std::min(workspace.options.staging_buffer_bytes, missing_bytes_);
   }
 

@@ -1,4 +1,4 @@
-// One reduction as a sequence of kernel calls: which fold runs on each piece, where its states
+// One reduction as a sequence of kernel calls: which fold runs on each segment, where its states
 // wait, what ends it. Of a GPU's folds; a CPU joins states in any order (cpu/cpu_folds.h).
 //
 // A Backend has a Job and the functions of kernels/<backend>/reduce.h with the job and stream
@@ -18,19 +18,19 @@
 #include "kernels/fold.h"
 #include "kernels/plan.h"
 #include "kernels/scratch_places.h"
-#include "server/device/reduce/pieces.h"
+#include "server/device/reduce/segments.h"
 
 namespace warpfold {
 
 // Scratch memory of one reduction, laid out in one block.
 //   states[i]  the states that fold i of the geometry reads; none when there are no folds
 //   plane      of the plane that is being received, when it is larger than a staging buffer: a row
-//   of states piece      of the piece that is joined to those partials   the kernels' own, between
+//   of states segment      of the segment that is joined to those partials   the kernels' own, between
 //   their passes
 class ScratchLayout {
  public:
   template <class Backend>
-  ScratchLayout(const Plan& plan, const PieceCutter& cutter, const Backend& backend) {
+  ScratchLayout(const Plan& plan, const SegmentCutter& cutter, const Backend& backend) {
     ScratchPlaces places;
     const Geometry& g = plan.geometry;
     const std::size_t state_bytes = backend.StateBytes();
@@ -49,21 +49,21 @@ class ScratchLayout {
             std::max(partial_bytes, backend.ElementsScratchBytes({planes, count, columns}));
       }
     };
-    // The last piece may be smaller, which can take more partials an output.
+    // The last segment may be smaller, which can take more partials an output.
     switch (cutter.kind()) {
-      case PieceKind::kPlanes:
+      case SegmentKind::kPlanes:
         partials_of(std::min(cutter.step(), g.outer), g.reduce, g.inner);
         partials_of(g.outer % cutter.step(), g.reduce, g.inner);
         break;
-      case PieceKind::kRows:
+      case SegmentKind::kRows:
         plane = places.Take(bytes_of(g.inner));
-        piece = places.Take(bytes_of(g.inner));
+        segment = places.Take(bytes_of(g.inner));
         partials_of(1, cutter.step(), g.inner);
         partials_of(1, g.reduce % cutter.step(), g.inner);
         break;
-      case PieceKind::kRowPart:
+      case SegmentKind::kRowPart:
         plane = places.Take(bytes_of(g.inner));
-        piece = places.Take(bytes_of(cutter.step()));
+        segment = places.Take(bytes_of(cutter.step()));
         break;
     }
     for (const Geometry::Fold& fold : g.folds) {
@@ -76,18 +76,18 @@ class ScratchLayout {
 
   std::vector<std::size_t> states;
   std::size_t plane = 0;
-  std::size_t piece = 0;
+  std::size_t segment = 0;
   std::size_t partials = 0;
   std::size_t total_bytes = 0;
 };
 
-// Drives a backend through one reduction. REQUIRES of the caller: pieces in the order of the plan's
-// PieceCutter.
+// Drives a backend through one reduction. REQUIRES of the caller: segments in the order of the plan's
+// SegmentCutter.
 template <class Backend>
 class Folding {
  public:
   // `scratch` has layout.total_bytes; `results` points at the final arrays, or states.
-  Folding(const Plan& plan, PieceKind kind, std::size_t state_bytes, const ScratchLayout& layout,
+  Folding(const Plan& plan, SegmentKind kind, std::size_t state_bytes, const ScratchLayout& layout,
           void* scratch, const Output& results)
       : geometry_(plan.geometry),
         state_bytes_(state_bytes),
@@ -96,26 +96,26 @@ class Folding {
         scratch_(static_cast<char*>(scratch)),
         results_(results) {}
 
-  absl::Status Fold(Backend& backend, const void* data, const Piece& piece) {
-    const Extent extent{piece.planes, piece.rows, piece.columns, piece.first};
+  absl::Status Fold(Backend& backend, const void* data, const Segment& segment) {
+    const Extent extent{segment.planes, segment.rows, segment.columns, segment.first};
     void* const partials = At(layout_.partials);
-    if (kind_ == PieceKind::kPlanes) {
-      return backend.FoldElements(data, extent, RowOutput(piece.plane), partials);
+    if (kind_ == SegmentKind::kPlanes) {
+      return backend.FoldElements(data, extent, RowOutput(segment.plane), partials);
     }
-    void* const of_plane = At(layout_.plane + Bytes(piece.column));
-    const bool is_joined = piece.row > 0;
+    void* const of_plane = At(layout_.plane + Bytes(segment.column));
+    const bool is_joined = segment.row > 0;
     Output output;
-    output.states = is_joined ? At(layout_.piece) : of_plane;
+    output.states = is_joined ? At(layout_.segment) : of_plane;
     absl::Status status = backend.FoldElements(data, extent, output, partials);
     if (status.ok() && is_joined) {
-      status = backend.JoinStates(output.states, piece.columns, of_plane);
+      status = backend.JoinStates(output.states, segment.columns, of_plane);
     }
-    if (!status.ok() || !piece.ends_plane) return status;
-    return backend.FoldStates(At(layout_.plane), {1, 1, geometry_.inner}, RowOutput(piece.plane),
+    if (!status.ok() || !segment.ends_plane) return status;
+    return backend.FoldStates(At(layout_.plane), {1, 1, geometry_.inner}, RowOutput(segment.plane),
                               partials);
   }
 
-  // After the last piece: the folds further out.
+  // After the last segment: the folds further out.
   absl::Status Finish(Backend& backend) {
     for (std::size_t f = 0; f < geometry_.folds.size(); ++f) {
       const Geometry::Fold& fold = geometry_.folds[f];
@@ -155,7 +155,7 @@ class Folding {
 
   Geometry geometry_;
   std::size_t state_bytes_;
-  PieceKind kind_;
+  SegmentKind kind_;
   ScratchLayout layout_;
   char* scratch_;
   Output results_;

@@ -13,15 +13,15 @@
 namespace warpfold {
 namespace {
 
-// Whether it came in more pieces than an honest sender's message ever has: frames have 16 KiB.
+// Whether it came in more segments than an honest sender's message ever has: frames have 16 KiB.
 bool IsScattered(grpc::ByteBuffer& message) {
-  const std::size_t pieces_max = 64 + message.Length() / 512;
+  const std::size_t segments_max = 64 + message.Length() / 512;
   grpc::ProtoBufferReader reader(&message);
-  const void* piece = nullptr;
+  const void* segment = nullptr;
   int bytes = 0;
-  std::size_t pieces = 0;
-  while (pieces <= pieces_max && reader.Next(&piece, &bytes)) ++pieces;
-  return pieces > pieces_max;
+  std::size_t segments = 0;
+  while (segments <= segments_max && reader.Next(&segment, &bytes)) ++segments;
+  return segments > segments_max;
 }
 
 // gRPC keeps a slice, 32 bytes and more, for each frame, however tiny.

@@ -30,14 +30,14 @@
 
 namespace warpfold {
 
-// What a stream reads beyond the piece that its worker takes: a chunk or two, on their way while
+// What a stream reads beyond the segment that its worker takes: a chunk or two, on their way while
 // that is copied.
 inline constexpr std::int64_t kAheadBytes = std::int64_t{1} << 20;
 
-// What a place covers: a piece and what is read ahead, with the chunk that has begun and the one
+// What a place covers: a segment and what is read ahead, with the chunk that has begun and the one
 // that makes it enough, where chunks are no larger than that (the clients' are as large).
-constexpr std::int64_t PlaceBytes(std::int64_t piece_bytes) {
-  return piece_bytes + 3 * kAheadBytes;
+constexpr std::int64_t PlaceBytes(std::int64_t segment_bytes) {
+  return segment_bytes + 3 * kAheadBytes;
 }
 
 // Starts the read of the next chunk; its arrival is told by OnChunk, OnEnd or Fail. Never waits.

@@ -68,11 +68,11 @@ void UploadCall::BeginChunks(std::int64_t place_bytes) {
   EndWait();
   place_wait_ = std::chrono::steady_clock::now() - header_at_;
   has_place_ = place_bytes > 0;
-  chunks_.Begin(promised_bytes_, call_services().piece_bytes, place_bytes,
-                [this] { OnFirstPiece(); });
+  chunks_.Begin(promised_bytes_, call_services().segment_bytes, place_bytes,
+                [this] { OnFirstSegment(); });
 }
 
-void UploadCall::OnFirstPiece() {
+void UploadCall::OnFirstSegment() {
   absl::Status started = chunks_.Reserve();
   if (started.ok()) started = handler_->Start(place_wait_);
   if (!started.ok()) {

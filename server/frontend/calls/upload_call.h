@@ -3,7 +3,7 @@
 //
 // Step of a request: 1. The reaction that brings the header lets the handler decode it and asks
 // whether there is room. Chunks are read as soon as the upload has a place. Only when the first
-// piece of the tensor is here, or all of it, is the task admitted and queued: a client that sends
+// segment of the tensor is here, or all of it, is the task admitted and queued: a client that sends
 // nothing takes neither a request's place nor a worker. How long it is waited for the watchdog
 // says: for the header, for each chunk, and for all of them at
 // --min-bytes-per-s. It is an open call until it has its answer, and gives way to others when they
@@ -59,7 +59,7 @@ class UploadCall final : public AnsweredCall, public Upload, private ChunkReader
   // Begins to read, once, in a place of so many bytes or without one; or there is a reason to end,
   // which is in chunks_ then.
   void BeginChunks(std::int64_t place_bytes);
-  std::int64_t place_bytes() { return PlaceBytes(call_services().piece_bytes); }
+  std::int64_t place_bytes() { return PlaceBytes(call_services().segment_bytes); }
   // It has been silent in its turn.
   void LeavePlace(std::chrono::milliseconds look_in) ABSL_LOCKS_EXCLUDED(place_mutex_);
   // It waits for its client without a place.
@@ -73,7 +73,7 @@ class UploadCall final : public AnsweredCall, public Upload, private ChunkReader
   void OnHeader(grpc::ByteBuffer* message);
   absl::StatusOr<std::int64_t> ReadHeader(grpc::ByteBuffer* message);
   absl::Status NoHeader();
-  void OnFirstPiece();
+  void OnFirstSegment();
   void OnChunkMessage(grpc::ByteBuffer* message);
   void ReadChunk() override;
 

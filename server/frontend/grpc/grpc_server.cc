@@ -31,7 +31,7 @@ std::int64_t UploadBytesOf(const GrpcServerOptions& options) {
 }
 
 int UploadPlacesOf(const GrpcServerOptions& options) {
-  const std::int64_t count = UploadBytesOf(options) / PlaceBytes(options.piece_bytes);
+  const std::int64_t count = UploadBytesOf(options) / PlaceBytes(options.segment_bytes);
   return static_cast<int>(std::clamp<std::int64_t>(count, 1, 1 << 16));
 }
 
@@ -132,7 +132,7 @@ class GrpcServerImpl final : public GrpcServer {
                   .access_log = access_log,
                   .uploads = uploads_,
                   .drain_end = drain_end_,
-                  .piece_bytes = options.piece_bytes,
+                  .segment_bytes = options.segment_bytes,
                   .spans = options.spans} {
     received_.Resize(ReceivedBytesMax(options.limits));
   }

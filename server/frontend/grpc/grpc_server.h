@@ -39,7 +39,7 @@ struct GrpcServerOptions {
   ConnectionLimits connections;
   int health_watches_max = 1024;
   int reflection_streams_max = 16;                   // 0: no reflection
-  std::int64_t piece_bytes = std::int64_t{4} << 20;  // of a stream, before it waits for a worker
+  std::int64_t segment_bytes = std::int64_t{4} << 20;  // of a stream, before it waits for a worker
   Limits limits;
   std::string version;
   std::string backend;

@@ -36,7 +36,7 @@ struct Services {
   AccessLog& access_log;
   UploadPlaces& uploads;
   const DrainEnd& drain_end;
-  std::int64_t piece_bytes;   // that a worker takes at a time
+  std::int64_t segment_bytes;   // that a worker takes at a time
   SpanSink* spans = nullptr;  // null: nobody takes spans
   std::string listener = {};  // by which calls come: its address's name
 };

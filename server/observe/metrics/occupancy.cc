@@ -105,7 +105,7 @@ std::vector<MetricFamily> OccupancyCollector::Collect() const {
             "refusal is not read.",
             now.open_calls),
       Plain(MetricType::Gauge, "warpfold_requests_expected",
-            "Streams whose first piece, or whole tensor, has not come yet.", now.requests_expected),
+            "Streams whose first segment, or whole tensor, has not come yet.", now.requests_expected),
       Plain(MetricType::Gauge, "warpfold_bytes_in_flight",
             "Bytes of payload, results and answers that are held.", now.bytes_in_flight),
       Labelled(MetricType::Counter, "warpfold_admission_refusals_total",

@@ -1,4 +1,4 @@
-// Cuts a tensor, as its bytes arrive in C order, into pieces that one staging buffer holds and the
+// Cuts a tensor, as its bytes arrive in C order, into segments that one staging buffer holds and the
 // kernels can fold on their own. No result depends on where the cuts fall.
 #ifndef WARPFOLD_SERVER_DEVICE_REDUCE_PIECES_H_
 #define WARPFOLD_SERVER_DEVICE_REDUCE_PIECES_H_
@@ -11,14 +11,14 @@
 namespace warpfold {
 
 // The kinds, by how much of a plane (one [reduce, inner] of the geometry) fits in a staging_buffer.
-enum class PieceKind {
+enum class SegmentKind {
   kPlanes,   // one or more whole planes
   kRows,     // some rows of a plane, whole
   kRowPart,  // some columns of one row
 };
 
 // Planes, rows and columns from the ones named on.
-struct Piece {
+struct Segment {
   std::int64_t plane = 0;
   std::int64_t planes = 1;
   std::int64_t row = 0;
@@ -30,27 +30,27 @@ struct Piece {
   bool ends_plane = true;
 };
 
-// Walks the pieces of one plan in order. A value; not thread-safe.
-class PieceCutter {
+// Walks the segments of one plan in order. A value; not thread-safe.
+class SegmentCutter {
  public:
   // REQUIRES: plan.element_count > 0; staging_buffer_bytes is a multiple of 64 KiB.
-  PieceCutter(const Plan& plan, std::size_t staging_buffer_bytes);
+  SegmentCutter(const Plan& plan, std::size_t staging_buffer_bytes);
 
-  PieceKind kind() const { return kind_; }
-  // Planes, rows or columns, by the kind, of a piece that is not the last of its plane or row.
+  SegmentKind kind() const { return kind_; }
+  // Planes, rows or columns, by the kind, of a segment that is not the last of its plane or row.
   std::int64_t step() const { return step_; }
 
-  // Whether the tensor is one piece.
-  bool is_whole() const { return kind_ == PieceKind::kPlanes && step_ >= geometry_.outer; }
+  // Whether the tensor is one segment.
+  bool is_whole() const { return kind_ == SegmentKind::kPlanes && step_ >= geometry_.outer; }
 
   bool done() const { return plane_ == geometry_.outer; }
-  // The next piece. REQUIRES: !done().
-  Piece Next();
+  // The next segment. REQUIRES: !done().
+  Segment Next();
 
  private:
   Geometry geometry_;
   std::int64_t element_bytes_;
-  PieceKind kind_ = PieceKind::kPlanes;
+  SegmentKind kind_ = SegmentKind::kPlanes;
   std::int64_t step_ = 1;
   std::int64_t plane_ = 0;
   std::int64_t row_ = 0;
