@@ -68,7 +68,7 @@ struct Config {
   int staging_buffers_per_worker = 4;
   std::int64_t scratch_bytes = std::int64_t{256} << 20;  // per stream
   std::int64_t gpu_scratch_bytes = 0;                    // the same on CUDA
-  std::int64_t look_us = 500;                            // of a worker, on CUDA
+  std::int64_t spin_us = 500;                            // of a worker, on CUDA
 
   // One request.
   std::int64_t max_tensor_bytes = std::int64_t{1} << 40;

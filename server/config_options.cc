@@ -84,9 +84,10 @@ constexpr ConfigOption kOptions[] = {
      "The same on a GPU, taken when it is needed; 0: a sixteenth of the GPU's memory, of one below "
      "40 GiB up to 2.5 GiB and a sixth, and no less than --scratch-bytes",
      0, kMaxBytes},
-    {"look-us", &Config::look_us, "us", kAtStart,
-     "Time that a GPU's stream which has worked looks for its next request before its thread "
-     "sleeps, never longer than it has worked; 0: none",
+    {"spin-us", &Config::spin_us, "us", kAtStart,
+     "Time that a GPU's worker spins for its next request before its thread parks, never longer "
+     "than "
+     "it has worked; 0: none",
      0, 1'000'000},
     {"max-tensor-bytes", &Config::max_tensor_bytes, "bytes", kOnReload, "Largest tensor", 1,
      kMaxBytes},

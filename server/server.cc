@@ -167,13 +167,13 @@ absl::Status Server::MakeReady(const std::function<bool()>& stop_requested) {
 
 absl::Status Server::StartScheduler() {
   // A CPU's workers need the processors to compute.
-  const bool looks = devices_.backend == Backend::kCuda;
+  const bool spins = devices_.backend == Backend::kCuda;
   absl::StatusOr<std::unique_ptr<Scheduler>> scheduler =
       Scheduler::Create(devices_.executors,
                         {.workers = config_.workers(devices_.backend),
                          .batch_workers = config_.batch_workers,
                          .queue_depth_max = config_.queue_depth_max,
-                         .look_max = std::chrono::microseconds(looks ? config_.look_us : 0),
+                         .spin_max = std::chrono::microseconds(spins ? config_.spin_us : 0),
                          .on_lost = [this](const DeviceInfo& device,
                                            const absl::Status& why) { OnDeviceLost(device, why); },
                          .on_batch = [this](int requests) { metrics_.CountBatch(requests); }});

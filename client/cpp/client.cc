@@ -16,7 +16,7 @@
 
 namespace warpfold::client {
 
-std::chrono::microseconds DefaultLookMax() {
+std::chrono::microseconds DefaultSpinMax() {
   constexpr unsigned int kProcessorsMin = 4;
   return std::chrono::milliseconds(std::thread::hardware_concurrency() < kProcessorsMin ? 0 : 5);
 }
@@ -200,7 +200,7 @@ absl::StatusOr<ReduceAnswer> Client::ReduceFrom(v1::ReduceRequest request,
   return AnswerOf(CallWithRetries(options_.retry, target_,
                                   options.timeout.value_or(options_.timeout), options.stop,
                                   [&](CallLimits limits) {
-                                    limits.look_max = options_.look_max;
+                                    limits.spin_max = options_.spin_max;
                                     return connections_.first()->Unary(kReduceMethod, message, {},
                                                                        limits);
                                   }),

@@ -87,7 +87,7 @@ inline constexpr std::int64_t kDefaultStripeThresholdBytes = 16 << 20;
 // 5 ms, or 0 where there are fewer than four processors, which looking would take from those who
 // answer. A thread that has slept for a millisecond is awake some 50 to 150 us after the answer
 // came, on a virtual machine, where a GPU reduces 4 GiB in 930.
-std::chrono::microseconds DefaultLookMax();
+std::chrono::microseconds DefaultSpinMax();
 
 struct ClientOptions {
   ConnectionOptions connection;
@@ -110,7 +110,7 @@ struct ClientOptions {
   std::int64_t stripe_bytes_min = 16 << 20;
   // Of reductions of tensors that are on the server, or shared with it: how long the calling thread
   // looks for the answer before it sleeps; 0: not at all. One thread of a process at a time does.
-  std::chrono::microseconds look_max = DefaultLookMax();
+  std::chrono::microseconds spin_max = DefaultSpinMax();
   // Of the rules for numbers (reduction.proto) by which every answer has to come about: a server
   // that has others refuses with FAILED_PRECONDITION `required_numerics_version`. 0: any.
   std::uint32_t required_numerics_version = 0;

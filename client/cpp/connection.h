@@ -85,8 +85,8 @@ struct CallLimits {
   std::chrono::system_clock::time_point deadline;
   std::stop_token stop;  // a stop request cancels the call
   // Of a unary call: how long the calling thread looks for the answer before it sleeps
-  // (ClientOptions::look_max).
-  std::chrono::microseconds look_max{0};
+  // (ClientOptions::spin_max).
+  std::chrono::microseconds spin_max{0};
   // Of Stream, instead of the deadline: the attempt ends with DEADLINE_EXCEEDED at
   // silence->ends_at(), which every chunk that the transport takes moves on. Null: the deadline
   // holds.

@@ -53,7 +53,7 @@ TEST_F(CliTest, WrongUsageIsSaidInOneStyle) {
            {"describe a --jobs 99999999999999999999",
             "--jobs: 99999999999999999999 is out of range"},
            {"describe a --jobs=", "--jobs: is empty"},
-           {"bench --look-us -1", "--look-us: -1 is negative"},
+           {"bench --spin-us -1", "--spin-us: -1 is negative"},
            {"bench --size 1KiB --size 2KiB", "--size: takes one value, and has several"},
            {"info --timeout 0", "--timeout: 0 is not 0.001 to 1e+06"},
            {"info --timeout nan", "--timeout: 'nan' is no number"},

@@ -1,4 +1,4 @@
-// Calls that look for their answer before they sleep (CallLimits::look_max), against the fake
+// Calls that look for their answer before they sleep (CallLimits::spin_max), against the fake
 // service: the same outcomes, and nobody looks beyond the call's end.
 #include <gtest/gtest.h>
 

@@ -161,7 +161,7 @@ TEST(StartTest, CheckConfigSaysWhetherAConfigurationIsGood) {
   std::string errors;
   EXPECT_EQ(RunServerBinary({"--check-config", "--workers-per-device=3"}, &errors), 0) << errors;
   EXPECT_EQ(RunServerBinary({"--check-config", "--workers-per-device=-3"}, &errors), 2);
-  EXPECT_NE(errors.find("streams: -3"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("workers-per-device: -3"), std::string::npos) << errors;
   errors.clear();
   EXPECT_EQ(RunServerBinary({"--check-config", "--config=/no/such/file"}, &errors), 2);
   EXPECT_NE(errors.find("/no/such/file"), std::string::npos) << errors;

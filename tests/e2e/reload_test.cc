@@ -109,7 +109,7 @@ TEST_F(ReloadTest, WhatNeedsARestartIsNamedAndTheRestIsTaken) {
   Configure("workers-per-device = 2\nlog-level = \"info\"\nmax-tensor-bytes = 2000\n");
   Reload(kTaken);
   EXPECT_TRUE(Logged("configuration reloaded"));  // as the level is "info" now
-  EXPECT_TRUE(Logged("a restart is needed to change options=\"streams\""));
+  EXPECT_TRUE(Logged("a restart is needed to change options=\"workers-per-device\""));
   EXPECT_EQ(LimitsNow().max_tensor_bytes(), 2000);
   EXPECT_EQ(MetricValue(MetricsPage(server_->metrics_port()), "warpfold_workers{state=\"total\"}"),
             1);

@@ -17,7 +17,7 @@ absl::Status DecodeAndPlan(grpc::ByteBuffer* message) {
   kserve::InferCodec codec(kserve::InferCodec::Of::kCall, counts, regions, Everyone());
   Decoded decoded;
   if (absl::Status read = codec.Decode(message, &decoded); !read.ok()) return read;
-  return codec.Told(PlanRequest(std::move(decoded.spec), Limits()).status());
+  return codec.TranslateError(PlanRequest(std::move(decoded.spec), Limits()).status());
 }
 
 }  // namespace

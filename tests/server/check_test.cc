@@ -130,7 +130,7 @@ TEST_F(CheckPartsTest, AGpuWithoutCodeFails) {
 // Devices of which the second has wrong bits in every answer.
 TEST_F(CheckPartsTest, EveryDeviceAnswersForEveryDtypeOnALineOfItsOwn) {
   Config config;
-  config.streams = 1;
+  config.workers_per_device = 1;
   Devices devices{.backend = Backend::kCuda};
   auto wrong = std::make_unique<FaultyDevice>("cuda:1");
   wrong->FlipABit();
@@ -219,7 +219,7 @@ TEST_F(CheckPartsTest, AGpuThatCouldNotBeOpenedHasNotPassed) {
 
 TEST_F(CheckPartsTest, TheMemoryLimitTheSumAndWhatIsLeftAreShown) {
   CheckReport report;
-  const Config config{.streams = 4};
+  const Config config{.workers_per_device = 4};
   MemoryLimit limit{.bytes = std::int64_t{4} << 30, .source = "memory.max of /a/group"};
   CheckMemory(config, Backend::kCpu, 1, limit, report);
   limit.bytes >>= 1;

@@ -71,9 +71,10 @@ TEST(ConfigTest, SpansGoToACollectorByHttpWhereTheBuildHasTheLibrary) {
 }
 
 TEST(ConfigTest, NumbersAreDecimal) {
-  EXPECT_EQ(Read({"--workers-per-device=010"})->streams, 10);
+  EXPECT_EQ(Read({"--workers-per-device=010"})->workers_per_device, 10);
   EXPECT_EQ(Read({"--drain-delay-ms=0"})->drain_delay_ms, 0);
-  EXPECT_EQ(Refusal({"--workers-per-device=0x10"}), "streams: '0x10' is no whole number");
+  EXPECT_EQ(Refusal({"--workers-per-device=0x10"}),
+            "workers-per-device: '0x10' is no whole number");
 }
 
 TEST(ConfigTest, LimitsOfConnectionsHaveRanges) {
@@ -90,8 +91,8 @@ TEST(ConfigTest, LimitsOfConnectionsHaveRanges) {
 
 TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {
   const UniqueTempFolder folder;
-  const std::string file =
-      folder.Write("config.toml", "streams = 3\nqueue-depth-max = 4\nlog-format = \"json\"\n");
+  const std::string file = folder.Write(
+      "config.toml", "workers-per-device = 3\nqueue-depth-max = 4\nlog-format = \"json\"\n");
   setenv("WARPFOLD_QUEUE_DEPTH_MAX", "5", 1);
   setenv("WARPFOLD_STAGING_BUFFERS_PER_WORKER", "6", 1);
   setenv("WARPFOLD_MAX_TENSOR_BYTES", "8KiB", 1);
@@ -101,7 +102,7 @@ TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {
   unsetenv("WARPFOLD_STAGING_BUFFERS_PER_WORKER");
   unsetenv("WARPFOLD_MAX_TENSOR_BYTES");
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->streams, 3);
+  EXPECT_EQ(config->workers_per_device, 3);
   EXPECT_EQ(config->queue_depth_max, 4);
   EXPECT_EQ(config->staging_buffers_per_worker, 7);
   EXPECT_EQ(config->max_tensor_bytes, 8192);
@@ -111,8 +112,8 @@ TEST(ConfigTest, FlagsWinOverTheFileAndThatOverTheEnvironment) {
 TEST(ConfigTest, UnknownKeysInTheFileAreRefusedByName) {
   const UniqueTempFolder folder;
   for (const auto& [text, key] :
-       {std::pair("streams = 5\nstrems = 3\n", "strems"), std::pair("check = true\n", "check"),
-        std::pair("foo bar = = 3\n", "foo bar")}) {
+       {std::pair("workers-per-device = 5\nstrems = 3\n", "strems"),
+        std::pair("check = true\n", "check"), std::pair("foo bar = = 3\n", "foo bar")}) {
     const std::string file = folder.Write("config.toml", text);
     const std::string refusal = Refusal({"--config", file.c_str()});
     EXPECT_EQ(refusal.rfind(file + ": '" + key, 0), 0U) << refusal;
@@ -122,17 +123,18 @@ TEST(ConfigTest, UnknownKeysInTheFileAreRefusedByName) {
 TEST(ConfigTest, ALineThatIsNoneIsRefusedByFileAndNumber) {
   const UniqueTempFolder folder;
   for (const auto& [text, problem] :
-       {std::pair("[server]\nstreams = 3\n",
+       {std::pair("[server]\nworkers-per-device = 3\n",
                   ", line 1: there are no sections, and [server] is one"),
-        std::pair("streams = 3\n\n  [[a.b]]  # x\n",
+        std::pair("workers-per-device = 3\n\n  [[a.b]]  # x\n",
                   ", line 3: there are no sections, and [[a.b]]"),
-        std::pair("streams = 3\nlisten-address = \"127.0.0.1:0\n",
+        std::pair("workers-per-device = 3\nlisten-address = \"127.0.0.1:0\n",
                   ", line 2: \"127.0.0.1:0 has no closing quote"),
         std::pair("log-format='text\r\n", ", line 1: 'text has no closing quote"),
         std::pair("port-file = \"a#b\"\n",
                   ", line 1: \"a has no closing quote; # begins a comment, in quotes too"),
-        std::pair("port-file = \"\nstreams = 3\n", ", line 1: \" has no closing quote"),
-        std::pair("listen-address = [::1]:7\nstreams = 3\n", ", line 1: [::1]:7 needs quotes")}) {
+        std::pair("port-file = \"\nworkers-per-device = 3\n", ", line 1: \" has no closing quote"),
+        std::pair("listen-address = [::1]:7\nworkers-per-device = 3\n",
+                  ", line 1: [::1]:7 needs quotes")}) {
     const std::string file = folder.Write("config.toml", text);
     const std::string refusal = Refusal({"--config", file.c_str()});
     EXPECT_EQ(refusal.rfind(file + problem, 0), 0U) << refusal;
@@ -144,19 +146,22 @@ TEST(ConfigTest, ALineThatIsNoneIsRefusedByFileAndNumber) {
 
 TEST(ConfigTest, ARefusedValueSaysWhereItComesFrom) {
   const UniqueTempFolder folder;
-  const std::string file = folder.Write("config.toml", "streams = abc\n");
-  const std::string twice = folder.Write("twice.toml", "streams = 4\nstreams = 5\n");
-  EXPECT_EQ(Refusal({"--workers-per-device=abc"}), "streams: 'abc' is no whole number");
-  EXPECT_EQ(Refusal({"--workers-per-device", "abc"}), "streams: 'abc' is no whole number");
+  const std::string file = folder.Write("config.toml", "workers-per-device = abc\n");
+  const std::string twice =
+      folder.Write("twice.toml", "workers-per-device = 4\nworkers-per-device = 5\n");
+  EXPECT_EQ(Refusal({"--workers-per-device=abc"}), "workers-per-device: 'abc' is no whole number");
+  EXPECT_EQ(Refusal({"--workers-per-device", "abc"}),
+            "workers-per-device: 'abc' is no whole number");
   EXPECT_EQ(Refusal({"--config", file.c_str()}),
-            "streams: 'abc' is no whole number (in " + file + ")");
+            "workers-per-device: 'abc' is no whole number (in " + file + ")");
   EXPECT_EQ(Refusal({"--config", twice.c_str()}),
-            "streams: is given more than once (in " + twice + ")");
+            "workers-per-device: is given more than once (in " + twice + ")");
   EXPECT_EQ(Refusal({"--workers-per-device=1", "--workers-per-device=2"}),
-            "streams: is given more than once");
-  EXPECT_EQ(Refusal({"--workers-per-device"}), "streams: needs a value");
+            "workers-per-device: is given more than once");
+  EXPECT_EQ(Refusal({"--workers-per-device"}), "workers-per-device: needs a value");
   setenv("WARPFOLD_WORKERS_PER_DEVICE", "many", 1);
-  EXPECT_EQ(Refusal({}), "streams: 'many' is no whole number (in WARPFOLD_WORKERS_PER_DEVICE)");
+  EXPECT_EQ(Refusal({}),
+            "workers-per-device: 'many' is no whole number (in WARPFOLD_WORKERS_PER_DEVICE)");
   unsetenv("WARPFOLD_WORKERS_PER_DEVICE");
 }
 
@@ -170,7 +175,7 @@ TEST(ConfigTest, AnArrayIsAList) {
   const std::string both = "[::1]:1, unix:/a mode=0600";
   for (const char* const text :
        {"listen-address = [\"[::1]:1\", \"unix:/a mode=0600\"]\n",
-        "listen-address=['[::1]:1' , 'unix:/a mode=0600' ]  # two\r\nstreams = 3\n",
+        "listen-address=['[::1]:1' , 'unix:/a mode=0600' ]  # two\r\nworkers-per-device = 3\n",
         "listen-address = \"[::1]:1, unix:/a mode=0600\"\n"}) {
     EXPECT_EQ(listen(text), both) << text;
   }
@@ -215,7 +220,7 @@ TEST(ConfigTest, ARefusedValueSaysWhatWouldBeTaken) {
       Refusal({"--staging-buffer-bytes=4XB"}),
       "staging-buffer-bytes: '4XB' is no size: a whole number of bytes, or of KiB, MiB, GiB, TiB");
   EXPECT_EQ(Refusal({"--workers-per-device=10000000000"}),
-            "streams: 10000000000 is not between 0 and 1024");
+            "workers-per-device: 10000000000 is not between 0 and 1024");
   EXPECT_EQ(Refusal({"--strems=3"}), "The following argument was not expected: --strems=3");
 }
 
@@ -238,7 +243,7 @@ TEST(ConfigTest, ARefusalStartsWithTheOption) {
       {"--staging-buffer-bytes=65537", "staging-buffer-bytes: "},
       {"--staging-buffer-bytes=0", "staging-buffer-bytes: "},
       {"--staging-buffers-per-worker=1", "staging-buffers-per-worker: "},
-      {"--workers-per-device=-1", "streams: "},
+      {"--workers-per-device=-1", "workers-per-device: "},
       {"--scratch-bytes=0", "scratch-bytes: "},
       {"--max-tensor-bytes=0", "max-tensor-bytes: "},
       {"--max-message-bytes=2GiB", "max-message-bytes: "},
@@ -294,16 +299,16 @@ TEST(ConfigTest, AFileThatIsNoneIsRefusedAtOnce) {
 
 TEST(ConfigTest, TheVariableNamesAFileAndTheFlagAnother) {
   const UniqueTempFolder folder;
-  const std::string file = folder.Write("a.toml", "streams = 3\n");
-  const std::string other = folder.Write("b.toml", "streams = 4\n");
+  const std::string file = folder.Write("a.toml", "workers-per-device = 3\n");
+  const std::string other = folder.Write("b.toml", "workers-per-device = 4\n");
   setenv("WARPFOLD_CONFIG", file.c_str(), 1);
-  EXPECT_EQ(Read({})->streams, 3);
-  EXPECT_EQ(Read({"--config", other.c_str()})->streams, 4);
+  EXPECT_EQ(Read({})->workers_per_device, 3);
+  EXPECT_EQ(Read({"--config", other.c_str()})->workers_per_device, 4);
   setenv("WARPFOLD_CONFIG", "/no/such/file", 1);
   EXPECT_EQ(Read({}).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Read({"--config", other.c_str()})->streams, 4);
+  EXPECT_EQ(Read({"--config", other.c_str()})->workers_per_device, 4);
   setenv("WARPFOLD_CONFIG", "", 1);
-  EXPECT_EQ(Read({})->streams, Config().streams);
+  EXPECT_EQ(Read({})->workers_per_device, Config().workers_per_device);
   unsetenv("WARPFOLD_CONFIG");
 }
 
@@ -311,7 +316,7 @@ TEST(ConfigTest, AnEmptyValueIsNotTheNextFlag) {
   const absl::StatusOr<Config> config = Read({"--shared-memory-prefix=", "--workers-per-device=5"});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->shared_memory_prefix, "");
-  EXPECT_EQ(config->streams, 5);
+  EXPECT_EQ(config->workers_per_device, 5);
   for (const char* const flag :
        {"--tls-cert", "--tls-client-ca", "--drain-timeout-ms", "--config"}) {
     const std::string empty = std::string(flag) + "=";
@@ -340,10 +345,10 @@ TEST(ConfigTest, WhatIsPrintedReadsBackAsTheSame) {
 
 TEST(ConfigTest, DifferingNamesWhatDiffers) {
   Config other;
-  other.streams = 5;
+  other.workers_per_device = 5;
   other.staging_buffer_bytes = 1 << 20;
   EXPECT_EQ(Differing(Config(), other, Change::kAtStart),
-            (std::vector<std::string>{"streams", "staging-buffer-bytes"}));
+            (std::vector<std::string>{"workers-per-device", "staging-buffer-bytes"}));
 }
 
 TEST(ConfigDocTest, TheTableIsTheOneThatTheCodePrints) {

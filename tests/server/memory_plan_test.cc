@@ -14,7 +14,7 @@ MemoryLimit Limit(std::int64_t mib) {
 }
 
 TEST(MemoryPlanTest, TheSumOfACpuNamesEachTermAndItsOptions) {
-  const Config config{.streams = 4};
+  const Config config{.workers_per_device = 4};
   EXPECT_EQ(
       MemoryPlan(config, Backend::kCpu, 1).Sum(),
       "256 MiB process + 16 MiB staging (4 workers x 1 x --staging-buffer-bytes 4 MiB) + 2112 MiB "
@@ -23,7 +23,7 @@ TEST(MemoryPlanTest, TheSumOfACpuNamesEachTermAndItsOptions) {
 }
 
 TEST(MemoryPlanTest, TheSumOfGpusHasTheirPinnedMemoryAndNotTheirScratch) {
-  const Config config{.streams = 8};
+  const Config config{.workers_per_device = 8};
   EXPECT_EQ(
       MemoryPlan(config, Backend::kCuda, 2).Sum(),
       "256 MiB process + 256 MiB staging (16 workers x 4 x --staging-buffer-bytes 4 MiB) + 8 MiB "
@@ -34,7 +34,7 @@ TEST(MemoryPlanTest, TheSumOfGpusHasTheirPinnedMemoryAndNotTheirScratch) {
 
 TEST(MemoryPlanTest, MessagesAboveTheBytesInFlightCountAsGrpcTakesThem) {
   const Config config{
-      .streams = 4, .max_message_bytes = 256 * kMiB, .max_bytes_in_flight = 64 * kMiB};
+      .workers_per_device = 4, .max_message_bytes = 256 * kMiB, .max_bytes_in_flight = 64 * kMiB};
   EXPECT_NE(MemoryPlan(config, Backend::kCpu, 1)
                 .Sum()
                 .find("641 MiB received (2 x --max-bytes-in-flight 64 MiB + 513 MiB)"),
@@ -43,7 +43,7 @@ TEST(MemoryPlanTest, MessagesAboveTheBytesInFlightCountAsGrpcTakesThem) {
 
 // The rule: a machine of 4 GB serves with the options as they come, one of 2 GB does not.
 TEST(MemoryPlanTest, TheDefaultsFitInAMachineOfFourGigabytes) {
-  const MemoryPlan plan(Config{.streams = 4}, Backend::kCpu, 1);
+  const MemoryPlan plan(Config{.workers_per_device = 4}, Backend::kCpu, 1);
   EXPECT_TRUE(plan.Fits(Limit(3700)).ok());
   const absl::Status status = plan.Fits(Limit(2000));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
@@ -55,26 +55,26 @@ TEST(MemoryPlanTest, TheDefaultsFitInAMachineOfFourGigabytes) {
 }
 
 TEST(MemoryPlanTest, ItFitsUpToTheShareOfTheLimit) {
-  const MemoryPlan plan(Config{.streams = 4}, Backend::kCpu, 1);  // 2704 MiB
+  const MemoryPlan plan(Config{.workers_per_device = 4}, Backend::kCpu, 1);  // 2704 MiB
   EXPECT_TRUE(plan.Fits(Limit(3182)).ok());
   EXPECT_FALSE(plan.Fits(Limit(3181)).ok());
 }
 
 // What is lowered as the error says does fit.
 TEST(MemoryPlanTest, ASmallMachineServesWithLessInFlight) {
-  const Config config{.streams = 4, .max_bytes_in_flight = 256 * kMiB};
+  const Config config{.workers_per_device = 4, .max_bytes_in_flight = 256 * kMiB};
   EXPECT_TRUE(MemoryPlan(config, Backend::kCpu, 1).Fits(Limit(2000)).ok());
 }
 
 TEST(MemoryPlanTest, RequestsShareWhatIsNotSetAside) {
-  const MemoryPlan plan(Config{.streams = 4}, Backend::kCpu, 1);
+  const MemoryPlan plan(Config{.workers_per_device = 4}, Backend::kCpu, 1);
   EXPECT_EQ(plan.LeftForRequests(Limit(4000)), (3400 - 2704 + 320) * kMiB);
   EXPECT_EQ(plan.LeftForRequests(Limit(100)), 0);
 }
 
 TEST(MemoryPlanTest, TheLargestOptionsAreSummedWithoutOverflow) {
   const std::int64_t most = std::int64_t{1} << 50;
-  const Config config{.streams = 1024,
+  const Config config{.workers_per_device = 1024,
                       .staging_buffer_bytes = std::int64_t{1} << 30,
                       .staging_buffers_per_worker = 64,
                       .scratch_bytes = most,

@@ -175,7 +175,7 @@ TEST(DeviceSchedulerScheduleTest, EveryTaskEndsOnce) {
         device, {.workers = 2,
                  .batch_workers = 2,
                  .queue_depth_max = round % 4 == 0 ? 4 : 1 << 20,
-                 .look_max = std::chrono::microseconds(round % 2 * 50),
+                 .spin_max = std::chrono::microseconds(round % 2 * 50),
                  .caller_wait_max = std::chrono::microseconds(round % 5 == 0 ? 0 : 50)});
     std::deque<CountedTask> tasks;
     for (int i = 0; i < kThreads * kTasks; ++i) {

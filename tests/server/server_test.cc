@@ -25,7 +25,7 @@ class ServerTest : public ::testing::Test {
   ServerTest() {
     config_.listen_address = "127.0.0.1:0";
     config_.metrics_address = "none";
-    config_.streams = 1;
+    config_.workers_per_device = 1;
     for (const char* name : {"cuda:0", "cuda:1"}) {
       auto device = std::make_unique<FaultyDevice>(name);
       faulty_.push_back(device.get());

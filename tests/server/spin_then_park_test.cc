@@ -105,7 +105,7 @@ TEST(SpinThenParkTest, WakeAllWakesSpinnersAndParkedThreads) {
 TEST(SpinningWorkersTest, EveryTaskIsDoneAndADrainEndsThemAll) {
   FakeDevice device;
   const auto scheduler = *DeviceScheduler::Create(
-      device, {.workers = 3, .queue_depth_max = 1 << 20, .look_max = std::chrono::hours(1)});
+      device, {.workers = 3, .queue_depth_max = 1 << 20, .spin_max = std::chrono::hours(1)});
   std::vector<std::thread> submitters;
   for (int t = 0; t < 4; ++t) {
     submitters.emplace_back([&] {

@@ -28,7 +28,7 @@ class SplitServerTest : public ::testing::Test {
     Config config;
     config.listen_address = "127.0.0.1:0";
     config.metrics_address = "none";
-    config.streams = 2;
+    config.workers_per_device = 2;
     config.split_bytes_min = kBytes;
     Devices devices;
     for (const char* name : {"cuda:0", "cuda:1", "cuda:2"}) {

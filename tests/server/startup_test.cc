@@ -88,7 +88,7 @@ class StartupTest : public ::testing::Test {
     Config config;
     config.listen_address = "127.0.0.1:0";
     config.metrics_address = kServesMetrics ? "127.0.0.1:0" : "none";
-    config.streams = 1;
+    config.workers_per_device = 1;
     auto device = std::make_unique<CompilingDevice>();
     device_ = device.get();
     Devices devices{.backend = Backend::kCuda};

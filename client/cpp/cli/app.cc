@@ -259,8 +259,8 @@ void AddBench(CLI::App& app, BenchFlags& flags) {
       ->transform(IsWholeNonNegative())
       ->capture_default_str();
   command
-      ->add_option("--look-us", flags.look_us,
-                   "Microseconds for which a client looks for its answer before it sleeps, of "
+      ->add_option("--spin-us", flags.spin_us,
+                   "Microseconds for which a client spins for its answer before it sleeps, of "
                    "resident and shared; 0: not at all")
       ->transform(IsWholeNonNegative())
       ->capture_default_str();

@@ -83,7 +83,7 @@ absl::StatusOr<LoadOptions> LoadOptionsOf(const ServerFlags& server, const Bench
   options.connections = flags.connections;
   options.stripe_bytes_min = flags.stripe_bytes_min;
   options.cuda_memory = {BytesOfHex(flags.cuda_handle), flags.cuda_ordinal};
-  options.look_max = std::chrono::microseconds(flags.look_us);
+  options.spin_max = std::chrono::microseconds(flags.spin_us);
   options.warmup = Seconds(flags.warmup_s);
   options.duration = Seconds(flags.duration_s);
   options.requests_min = flags.requests_min;

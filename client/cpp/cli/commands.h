@@ -106,7 +106,7 @@ struct BenchFlags {
   std::int64_t stripe_bytes_min = ClientOptions().stripe_bytes_min;
   std::string cuda_handle;  // hexadecimal
   std::int64_t cuda_ordinal = 0;
-  std::int64_t look_us = ClientOptions().look_max.count();
+  std::int64_t spin_us = ClientOptions().spin_max.count();
 };
 
 // How a command that looks for something ended: nothing found (exit code 0) or something (1).

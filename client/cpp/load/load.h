@@ -60,7 +60,7 @@ struct LoadOptions {
   std::int64_t stripe_bytes_min = ClientOptions().stripe_bytes_min;
   std::size_t chunk_bytes = ClientOptions().chunk_bytes;
   CudaMemory cuda_memory;  // kCuda only
-  std::chrono::microseconds look_max = ClientOptions().look_max;
+  std::chrono::microseconds spin_max = ClientOptions().spin_max;
   std::chrono::duration<double> warmup{0.2};  // at least one request a client
   std::chrono::duration<double> duration{1.0};
   std::int64_t requests_min = 1;  // of each client: for requests that take longer than `duration`

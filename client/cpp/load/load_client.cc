@@ -29,7 +29,7 @@ ClientOptions ClientOptionsOf(const LoadOptions& options) {
   client.connect_timeout = ConnectTimeoutOf(options);
   client.chunk_bytes = options.chunk_bytes;
   client.stripe_bytes_min = options.stripe_bytes_min;
-  client.look_max = options.look_max;
+  client.spin_max = options.spin_max;
   client.connections = 1;
   switch (options.path) {
     case LoadPath::kUnary:

@@ -13,7 +13,7 @@ BatchRun::BatchRun(BatchWorker& worker, std::vector<QueuedTask> tasks)
 
 bool BatchRun::Run(Clock::time_point until) {
   while (Launch()) {
-    if (!Look(until)) return false;
+    if (!SpinUntil(until)) return false;
     Collect();
   }
   return true;
@@ -24,7 +24,7 @@ void BatchRun::RunToEnd() {
   // device does not end.
   constexpr std::chrono::microseconds kSpinMax{200};
   while (Launch()) {
-    if (!Look(Clock::now() + kSpinMax)) worker_.Wait();
+    if (!SpinUntil(Clock::now() + kSpinMax)) worker_.Wait();
     Collect();
   }
 }
@@ -70,10 +70,10 @@ absl::Status BatchRun::Stage(std::size_t index, absl::Span<std::byte> buffer) {
   return read;
 }
 
-bool BatchRun::Look(Clock::time_point until) {
-  constexpr int kLooksBetweenClocks = 64;
-  for (int looks = 1; !worker_.Poll(); ++looks) {
-    if (looks % kLooksBetweenClocks == 0 && Clock::now() >= until) return false;
+bool BatchRun::SpinUntil(Clock::time_point until) {
+  constexpr int kPollsBetweenClocks = 64;
+  for (int polls = 1; !worker_.Poll(); ++polls) {
+    if (polls % kPollsBetweenClocks == 0 && Clock::now() >= until) return false;
   }
   return true;
 }

@@ -44,7 +44,7 @@ class BatchRun {
   void StageAll();
   // Task `index` onto the worker, or why not.
   absl::Status Stage(std::size_t index, absl::Span<std::byte> buffer);
-  bool Look(Clock::time_point until);
+  bool SpinUntil(Clock::time_point until);
   void Collect();
 
   BatchWorker& worker_;

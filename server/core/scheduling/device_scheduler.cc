@@ -57,13 +57,13 @@ DeviceScheduler::DeviceScheduler(Executor& executor, const SchedulerOptions& opt
     free_inline_workers_.push_back(worker.get());
   }
   workers_ =
-      std::make_unique<WorkerPool>(std::move(workers.queued), options.look_max,
+      std::make_unique<WorkerPool>(std::move(workers.queued), options.spin_max,
                                    [this](Worker& worker, WorkerRun& run, Patience patience) {
                                      return Turn(worker, run, patience);
                                    });
   if (has_batches_) {
     completer_ = std::make_unique<BatchCompleter>(
-        options.batch_workers, options.look_max, [this] { return NextBatch(); },
+        options.batch_workers, options.spin_max, [this] { return NextBatch(); },
         [this](std::unique_ptr<BatchRun> batch) { Complete(std::move(batch)); });
   }
 }

@@ -51,7 +51,7 @@ struct SchedulerOptions {
   // How long a thread that has worked spins for its next task before it parks: never longer than it
   // has worked. For workers that wait for a device; those that compute need the processors
   // themselves.
-  std::chrono::microseconds look_max{0};
+  std::chrono::microseconds spin_max{0};
   // How long Submit looks for the end of a batch that it has launched, of a task that has no more
   // behind it. Of the answers/s of a Submit that waits to the end, on an H200 host of 16 processors
   // (4 KiB, medians of 7 rounds, 2026-11-25): none gave 0.87 for 64 unary clients, 50 us 1.02, 200

@@ -45,18 +45,18 @@ Submitter& Scheduler::submitter() {
   return *this;
 }
 
-absl::Status Scheduler::CheckRoom(const Task& task) { return HomeOf(task).CheckRoom(task); }
+absl::Status Scheduler::CheckRoom(const Task& task) { return SchedulerOf(task).CheckRoom(task); }
 
 absl::Status Scheduler::Submit(Task* task) {
   if (std::unique_ptr<SplitRun> split = Split(*this, *task); split != nullptr) {
     return SubmitSplit(task, std::move(split));
   }
-  return HomeOf(*task).Submit(task);
+  return SchedulerOf(*task).Submit(task);
 }
 
-DeviceScheduler& Scheduler::HomeOf(const Task& task) const {
-  const DeviceInfo* home = task.device;
-  return home != nullptr ? Of(*home) : LeastLoaded();
+DeviceScheduler& Scheduler::SchedulerOf(const Task& task) const {
+  const DeviceInfo* device = task.device;
+  return device != nullptr ? Of(*device) : LeastLoaded();
 }
 
 DeviceScheduler& Scheduler::Of(const DeviceInfo& device) const {

@@ -59,7 +59,7 @@ class Scheduler final : public Submitter, private SplitHost {
   DeviceScheduler& Of(const DeviceInfo& device) const;
   DeviceScheduler& LeastLoaded() const;
   // Where it goes; of one that is split, where its first shard does.
-  DeviceScheduler& HomeOf(const Task& task) const;
+  DeviceScheduler& SchedulerOf(const Task& task) const;
   absl::Status SubmitSplit(Task* task, std::unique_ptr<SplitRun> split) ABSL_LOCKS_EXCLUDED(mutex_);
   // The split of `task`, no longer known; null when there is none.
   std::unique_ptr<SplitRun> Forget(const Task& task) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -13,8 +13,8 @@
 #include "server/core/base/cancel_token.h"
 #include "server/core/tensors/byte_ranges.h"
 #include "server/core/tensors/shard.h"
-#include "server/core/tensors/tensor_homes.h"
 #include "server/core/tensors/tensor_lease.h"
+#include "server/core/tensors/tensor_placement.h"
 #include "server/device/executor.h"
 
 namespace warpfold {
@@ -25,7 +25,7 @@ struct ResidentTensor {
   Access access;
   TensorShape shape;
   std::chrono::milliseconds ttl{0};
-  std::vector<TensorPlace> places;                    // at least one
+  std::vector<PlacedRange> places;                    // at least one
   std::vector<Shard> shards;                          // one a place
   DeviceInfo devices;                                 // all of them: "cuda:0,cuda:1"
   std::vector<std::unique_ptr<TensorMemory>> memory;  // one a shard that has bytes

@@ -10,7 +10,7 @@ namespace {
 
 std::int64_t BytesOf(const TensorRoom::Places& places) {
   std::int64_t bytes = 0;
-  for (const TensorPlace& place : places) bytes += place.size_bytes;
+  for (const PlacedRange& place : places) bytes += place.size_bytes;
   return bytes;
 }
 
@@ -30,7 +30,7 @@ class TensorRoom::Trial {
  public:
   Trial(const TensorRoom& room, const Asked& asked)
       : asked_(asked),
-        homes_(room.homes_),
+        placement_(room.placement_),
         count_(room.held_.all().count),
         own_(room.held_.Of(asked.owner)),
         all_(room.held_.all()) {}
@@ -41,7 +41,7 @@ class TensorRoom::Trial {
   void LeaveOut(const ResidentTensor& tensor) { all_ -= {1, tensor.shape.size_bytes}; }
 
   void End(const ResidentTensor& tensor) {
-    homes_.Unreserve(tensor.places);
+    placement_.Unreserve(tensor.places);
     --count_;
     if (!IsOwn(tensor)) return;
     own_ -= {1, tensor.shape.size_bytes};
@@ -56,22 +56,23 @@ class TensorRoom::Trial {
         kSharedTensors,
         {own_.count, all_.count, limits.tensors_max, asked_.quotas.resident_tensors}, 1, later);
     if (!share.ok()) return share;
-    const std::int64_t bytes_max = limits.bytes_max * homes_.left();
+    const std::int64_t bytes_max = limits.bytes_max * placement_.left();
     return warpfold::CheckShare(kSharedTensorBytes,
                                 {own_.bytes, all_.bytes, bytes_max, asked_.quotas.resident_bytes},
                                 asked_.shape.size_bytes, later);
   }
 
-  // As TensorHomes::CheckRoom.
+  // As TensorPlacement::CheckRoom.
   absl::Status CheckRoom() const {
-    if (count_ < asked_.limits.tensors_max) return homes_.CheckRoom(asked_.shape, asked_.limits);
+    if (count_ < asked_.limits.tensors_max)
+      return placement_.CheckRoom(asked_.shape, asked_.limits);
     return absl::ResourceExhaustedError(absl::StrCat(asked_.limits.tensors_max, " tensors"));
   }
   bool LacksRoom() const { return absl::IsResourceExhausted(CheckRoom()); }
 
  private:
   const Asked& asked_;
-  TensorHomes homes_;
+  TensorPlacement placement_;
   std::int64_t count_;
   Holding own_;
   Holding all_;
@@ -106,13 +107,13 @@ TensorRoom::Plan TensorRoom::PlanFor(const Asked& asked,
 }
 
 absl::StatusOr<TensorRoom::Places> TensorRoom::Take(const Asked& asked) {
-  absl::StatusOr<Places> places = homes_.Reserve(asked.shape, asked.limits);
+  absl::StatusOr<Places> places = placement_.Reserve(asked.shape, asked.limits);
   if (places.ok()) held_.Add(asked.owner, asked.shape.size_bytes);
   return places;
 }
 
 void TensorRoom::GiveBack(const std::string& owner, const Places& places) {
-  homes_.Unreserve(places);
+  placement_.Unreserve(places);
   held_.Remove(owner, BytesOf(places));
 }
 

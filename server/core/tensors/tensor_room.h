@@ -17,14 +17,14 @@
 #include "server/core/base/caller_share.h"
 #include "server/core/base/limits.h"
 #include "server/core/tensors/resident_tensor.h"
-#include "server/core/tensors/tensor_homes.h"
+#include "server/core/tensors/tensor_placement.h"
 
 namespace warpfold {
 
 class TensorRoom {
  public:
   using SharedTensor = std::shared_ptr<ResidentTensor>;
-  using Places = std::vector<TensorPlace>;
+  using Places = std::vector<PlacedRange>;
 
   // A tensor that is to be made.
   struct Asked {
@@ -43,23 +43,23 @@ class TensorRoom {
   };
 
   explicit TensorRoom(const std::vector<std::unique_ptr<Executor>>& executors)
-      : homes_(executors) {}
+      : placement_(executors) {}
 
   // Which of `unused`, the longest unused first, have to end. Of others' only as many as room
   // needs; for the share, the owner's own.
   Plan PlanFor(const Asked& asked, const std::vector<SharedTensor>& unused) const;
 
-  // Counts the tensor, and says where it lies. As TensorHomes::Reserve.
+  // Counts the tensor, and says where it lies. As TensorPlacement::Reserve.
   absl::StatusOr<Places> Take(const Asked& asked);
   void GiveBack(const std::string& owner, const Places& places);
 
-  const TensorHomes& homes() const { return homes_; }
-  void Lose(const DeviceInfo& device) { homes_.Lose(device); }
+  const TensorPlacement& placement() const { return placement_; }
+  void Lose(const DeviceInfo& device) { placement_.Lose(device); }
 
  private:
   class Trial;
 
-  TensorHomes homes_;
+  TensorPlacement placement_;
   Holdings held_;
 };
 

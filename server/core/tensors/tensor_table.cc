@@ -87,7 +87,7 @@ std::vector<TensorTable::SharedTensor> TensorTable::Unused() const {
   return unused;
 }
 
-absl::StatusOr<std::vector<TensorPlace>> TensorTable::Reserve(const TensorRoom::Asked& asked,
+absl::StatusOr<std::vector<PlacedRange>> TensorTable::Reserve(const TensorRoom::Asked& asked,
                                                               std::vector<SharedTensor>& gone) {
   using Lack = TensorRoom::Plan::Lack;
   TensorRoom::Plan plan = room_.PlanFor(asked, {});
@@ -102,11 +102,11 @@ absl::StatusOr<std::vector<TensorPlace>> TensorTable::Reserve(const TensorRoom::
     NoteEnd(*tensor, TensorEnd::kMadeRoom);
   }
   gone = std::move(plan.ends);
-  return std::vector<TensorPlace>();
+  return std::vector<PlacedRange>();
 }
 
 absl::Status TensorTable::TakeMemory(ResidentTensor& tensor) {
-  for (const TensorPlace& place : tensor.places) {
+  for (const PlacedRange& place : tensor.places) {
     const DeviceInfo& device = place.executor->info();
     Shard& shard =
         tensor.shards.emplace_back(Shard{&device, nullptr, place.offset_bytes, place.size_bytes});
@@ -121,13 +121,13 @@ absl::Status TensorTable::TakeMemory(ResidentTensor& tensor) {
   return absl::OkStatus();
 }
 
-// A tensor at its homes, its memory taken; nobody else knows it yet.
+// A tensor at its placement, its memory taken; nobody else knows it yet.
 absl::StatusOr<TensorTable::SharedTensor> TensorTable::Make(Access access, TensorShape shape,
                                                             const CallerQuotas& quotas) {
   auto tensor = std::make_shared<ResidentTensor>();
   tensor->access = std::move(access);
   tensor->shape = std::move(shape);
-  absl::StatusOr<std::vector<TensorPlace>> places;
+  absl::StatusOr<std::vector<PlacedRange>> places;
   std::vector<SharedTensor> gone;
   do {
     for (const SharedTensor& other : gone) Free(*other);
@@ -155,7 +155,7 @@ absl::StatusOr<TensorTable::Created> TensorTable::Create(Access access, TensorSh
   {
     absl::MutexLock lock(&mutex_);
     absl::Status status = CheckTtl(ttl, limits_);
-    if (status.ok()) status = room_.homes().CheckFits(shape, limits_);
+    if (status.ok()) status = room_.placement().CheckFits(shape, limits_);
     if (status.ok()) status = CheckFitsQuota(shape, quotas);
     if (!status.ok()) return status;
     if (ttl == milliseconds(0)) ttl = limits_.ttl;
@@ -169,7 +169,7 @@ absl::StatusOr<TensorTable::Created> TensorTable::Create(Access access, TensorSh
   tensor.ttl = ttl;
   tensor.last_use = clock_();
   absl::MutexLock lock(&mutex_);
-  if (!room_.homes().AreAllLeft(tensor.places)) {  // meanwhile
+  if (!room_.placement().AreAllLeft(tensor.places)) {  // meanwhile
     room_.GiveBack(tensor.access.owner, tensor.places);
     return absl::UnavailableError("the device was lost");
   }

@@ -81,10 +81,10 @@ class TensorTable {
     std::string id;
     std::chrono::milliseconds ttl{0};
   };
-  // Takes memory on the device that has the most room, or on several (tensor_homes.h). Where none
-  // has, tensors that nobody has used for the default ttl end, the longest unused first, if that
-  // makes room; where the owner holds its share or its quota (caller_share.h), such tensors of its
-  // own. A `ttl` of 0 is the default one. INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED, with a
+  // Takes memory on the device that has the most room, or on several (tensor_placement.h). Where
+  // none has, tensors that nobody has used for the default ttl end, the longest unused first, if
+  // that makes room; where the owner holds its share or its quota (caller_share.h), such tensors of
+  // its own. A `ttl` of 0 is the default one. INVALID_ARGUMENT `ttl_ms`; RESOURCE_EXHAUSTED, with a
   // delay or never fitting; UNAVAILABLE: no device is left.
   absl::StatusOr<Created> Create(Access access, TensorShape shape, std::chrono::milliseconds ttl,
                                  const CallerQuotas& quotas = {}) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -126,7 +126,7 @@ class TensorTable {
   // Counts a tensor and its bytes where they fit, and says where; counts it, too, if it is refused.
   // Where others have to end for it notes that in `gone`, for the caller to Free them and to try
   // again.
-  absl::StatusOr<std::vector<TensorPlace>> Reserve(const TensorRoom::Asked& asked,
+  absl::StatusOr<std::vector<PlacedRange>> Reserve(const TensorRoom::Asked& asked,
                                                    std::vector<SharedTensor>& gone)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Those that may end for want of room, the longest unused first.

@@ -70,7 +70,7 @@ absl::Status InferCodec::TakePlaces(OutputPlaces places) {
   return absl::OkStatus();
 }
 
-absl::Status InferCodec::Place(Answer& answer) {
+absl::Status InferCodec::WriteOutputs(Answer& answer) {
   // All of them before any is written: a request that is refused has changed nothing.
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (!outputs_[i].place.has_value()) continue;
@@ -95,13 +95,13 @@ absl::Status InferCodec::Place(Answer& answer) {
   return absl::OkStatus();
 }
 
-bool InferCodec::PlacesOnDevice() const {
+bool InferCodec::WritesToDevice() const {
   return std::any_of(outputs_.begin(), outputs_.end(), [](const Output& output) {
     return output.lease && output.lease.device() != nullptr;
   });
 }
 
-absl::Status InferCodec::Told(const absl::Status& status) const {
+absl::Status InferCodec::TranslateError(const absl::Status& status) const {
   return Renamed(status, is_typed_ ? Bytes::kTypedInput : Bytes::kRawInput);
 }
 
@@ -110,7 +110,7 @@ absl::Status InferCodec::Encode(const Request& request, const absl::Status& stat
   Count(status, answer);
   if (!status.ok()) outputs_.clear();
   if (of_ == Of::kItem) return EncodeItem(request, status, answer, message);
-  if (!status.ok()) return Told(status);
+  if (!status.ok()) return TranslateError(status);
   inference::ModelInferResponse response;
   Fill(request, *answer, &response);
   return warpfold::Encode(response, message);
@@ -119,7 +119,7 @@ absl::Status InferCodec::Encode(const Request& request, const absl::Status& stat
 absl::Status InferCodec::EncodeItem(const Request& request, const absl::Status& status,
                                     Answer* answer, grpc::ByteBuffer* message) {
   inference::ModelStreamInferResponse item;
-  absl::Status told = Told(status);
+  absl::Status told = TranslateError(status);
   if (told.ok()) {
     Fill(request, *answer, item.mutable_infer_response());
     told = warpfold::Encode(item, message);

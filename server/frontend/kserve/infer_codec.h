@@ -36,10 +36,10 @@ class InferCodec final : public Codec {
   // Regions that outputs go to are held from here on until the answer. INVALID_ARGUMENT, NOT_FOUND,
   // UNIMPLEMENTED, FAILED_PRECONDITION; RESOURCE_EXHAUSTED that never fits.
   absl::Status Decode(grpc::ByteBuffer* message, Decoded* decoded) override;
-  absl::Status Told(const absl::Status& status) const override;
+  absl::Status TranslateError(const absl::Status& status) const override;
   // Into the outputs' regions. INVALID_ARGUMENT, FAILED_PRECONDITION `outputs.parameters...`.
-  absl::Status Place(Answer& answer) override;
-  bool PlacesOnDevice() const override;
+  absl::Status WriteOutputs(Answer& answer) override;
+  bool WritesToDevice() const override;
   absl::Status Encode(const Request& request, const absl::Status& status, Answer* answer,
                       grpc::ByteBuffer* message) override;
 

@@ -34,7 +34,7 @@ void Fill(const Limits& limits, v1::Limits* out) {
   out->set_max_resident_bytes(resident.bytes_max);
   out->set_max_resident_tensor_bytes(resident.tensor_bytes_max);
   out->set_max_resident_tensors(resident.tensors_max);
-  out->set_max_tensor_segments(kTensorSegmentsMax);
+  out->set_max_tensor_pieces(kTensorPiecesMax);
   out->set_resident_ttl_ms(resident.ttl.count());
   out->set_max_resident_ttl_ms(resident.ttl_max.count());
   out->set_max_memory_regions(limits.regions.regions_max);

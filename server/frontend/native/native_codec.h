@@ -20,7 +20,7 @@ class NativeCodec final : public Codec {
   explicit NativeCodec(Of of) : of_(of) {}
 
   absl::Status Decode(grpc::ByteBuffer* message, Decoded* decoded) override;
-  absl::Status Told(const absl::Status& status) const override { return status; }
+  absl::Status TranslateError(const absl::Status& status) const override { return status; }
   absl::Status Encode(const Request& request, const absl::Status& status, Answer* answer,
                       grpc::ByteBuffer* message) override;
 

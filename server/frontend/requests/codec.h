@@ -52,14 +52,14 @@ class Codec {
   virtual absl::Status Decode(grpc::ByteBuffer* message, Decoded* decoded) = 0;
 
   // `status`, which names the fields of warpfold.v1, in the protocol's terms.
-  virtual absl::Status Told(const absl::Status& status) const = 0;
+  virtual absl::Status TranslateError(const absl::Status& status) const = 0;
 
   // Takes those results out of `answer` that the request wants somewhere else, and puts them
   // there. Errors, in the protocol's terms, are the request's.
-  virtual absl::Status Place(Answer& /*answer*/) { return absl::OkStatus(); }
+  virtual absl::Status WriteOutputs(Answer& /*answer*/) { return absl::OkStatus(); }
 
   // True: Place waits for a device. Asked after Decode.
-  virtual bool PlacesOnDevice() const { return false; }
+  virtual bool WritesToDevice() const { return false; }
 
   // The answer to `request`, of which `id` may be all there is: `answer`, which may be taken apart,
   // when `status` is OK. Returns the call's status, with the message in `message` when that is OK,

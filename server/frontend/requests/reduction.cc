@@ -50,12 +50,12 @@ absl::Status Reduction::Take(grpc::ByteBuffer* message) {
   }
   status = Make(std::move(decoded.spec));
   if (status.ok()) status = CheckData(decoded, request_.payload_bytes());
-  if (!status.ok()) return codec_->Told(status);
+  if (!status.ok()) return codec_->TranslateError(status);
   if (decoded.payload.has_value()) payload_.Set(*std::move(decoded.payload));
   Task& task = submission_.task();
   if (task.payload == nullptr) task.payload = &payload_;
   task.may_run_inline = true;
-  task.done_waits = codec_->PlacesOnDevice();
+  task.done_waits = codec_->WritesToDevice();
   return absl::OkStatus();
 }
 
@@ -107,7 +107,7 @@ void Reduction::OnDone(TaskReport report) {
   Answer answer;
   if (status.ok()) answer = AnswerOf(report);  // names devices as the tensor has them
   request_.ReleaseSource(status.ok());
-  if (status.ok()) status = codec_->Place(answer);
+  if (status.ok()) status = codec_->WriteOutputs(answer);
   Record(status, report, reply_start);
   Send(status, &answer, std::move(submission_.ticket()));
 }

@@ -3,8 +3,8 @@
 // Step of a request: 2, decide. Small tensors go where there is most room; those of
 // ResidentLimits::split_bytes_min and more over as many devices as have room, the emptiest first.
 // Not safe for concurrent use: the tensor table's lock guards it.
-#ifndef WARPFOLD_SERVER_CORE_TENSORS_TENSOR_HOMES_H_
-#define WARPFOLD_SERVER_CORE_TENSORS_TENSOR_HOMES_H_
+#ifndef WARPFOLD_SERVER_CORE_TENSORS_TENSOR_PLACEMENT_H_
+#define WARPFOLD_SERVER_CORE_TENSORS_TENSOR_PLACEMENT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -20,16 +20,16 @@
 namespace warpfold {
 
 // A range of a tensor's bytes on one device, counted there.
-struct TensorPlace {
-  std::size_t home = 0;  // its number
+struct PlacedRange {
+  std::size_t device_index = 0;
   Executor* executor = nullptr;
   std::int64_t offset_bytes = 0;
   std::int64_t size_bytes = 0;
 };
 
-class TensorHomes {
+class TensorPlacement {
  public:
-  explicit TensorHomes(const std::vector<std::unique_ptr<Executor>>& executors);
+  explicit TensorPlacement(const std::vector<std::unique_ptr<Executor>>& executors);
 
   // Whether it would fit if no other tensor was there. RESOURCE_EXHAUSTED that never fits.
   absl::Status CheckFits(const TensorShape& shape, const ResidentLimits& limits) const;
@@ -40,17 +40,17 @@ class TensorHomes {
 
   // Counts the tensor where it fits, and says where that is: in order, all of its bytes. As
   // CheckRoom.
-  absl::StatusOr<std::vector<TensorPlace>> Reserve(const TensorShape& shape,
+  absl::StatusOr<std::vector<PlacedRange>> Reserve(const TensorShape& shape,
                                                    const ResidentLimits& limits);
-  void Unreserve(const std::vector<TensorPlace>& places);
+  void Unreserve(const std::vector<PlacedRange>& places);
 
   // Puts nothing there any more.
   void Lose(const DeviceInfo& device);
-  bool AreAllLeft(const std::vector<TensorPlace>& places) const;
+  bool AreAllLeft(const std::vector<PlacedRange>& places) const;
   std::int64_t left() const { return static_cast<std::int64_t>(Left().size()); }
 
  private:
-  struct Home {
+  struct DeviceRoom {
     Executor* executor = nullptr;
     std::int64_t bytes = 0;
     bool lost = false;
@@ -58,17 +58,17 @@ class TensorHomes {
 
   // Those not lost, the emptiest first.
   std::vector<std::size_t> Left() const;
-  absl::StatusOr<std::vector<TensorPlace>> FindRoom(const TensorShape& shape,
+  absl::StatusOr<std::vector<PlacedRange>> FindRoom(const TensorShape& shape,
                                                     const ResidentLimits& limits) const;
   // Of the layouts over `left`, from the one over the most of them on, the first of which `fits`
   // says so of each place; none otherwise.
   template <typename Fits>
-  std::vector<TensorPlace> FirstThat(const Fits& fits, const std::vector<std::size_t>& left,
+  std::vector<PlacedRange> FirstThat(const Fits& fits, const std::vector<std::size_t>& left,
                                      const TensorShape& shape, const ResidentLimits& limits) const;
 
-  std::vector<Home> homes_;  // one an executor
+  std::vector<DeviceRoom> devices_;  // one an executor
 };
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_CORE_TENSORS_TENSOR_HOMES_H_
+#endif  // WARPFOLD_SERVER_CORE_TENSORS_TENSOR_PLACEMENT_H_
