@@ -164,6 +164,64 @@ TEST_F(CliTest, HelpIsACommandToo) {
   }
 }
 
+// Every version of CLI11 has a text of its own.
+TEST_F(CliTest, HelpIsThisText) {
+  const std::string notes =
+      "Exit status:\n"
+      "0 done; 1 done, and --fail-on or diff found something; 2 the input or the usage is wrong;\n"
+      "3 the server or the network failed (health: 1), or stdout could not be written.\n"
+      "\n"
+      "JSON:\n"
+      "Numbers have the digits that identify them; NaN and the infinities are the strings "
+      "\"NaN\",\n"
+      "\"Infinity\" and \"-Infinity\"; what does not exist is null.\n";
+  EXPECT_EQ(
+      Run("diff --help").out,
+      "Compare two files tensor by tensor; exit with 1 when they differ\n"
+      "Usage: warpfold diff [OPTIONS] A B\n"
+      "\n"
+      "Positionals:\n"
+      "  A PATH REQUIRED             A file, or - for stdin\n"
+      "  B PATH REQUIRED             The other file, or - for stdin\n"
+      "\n"
+      "Options:\n"
+      "  -h,--help                   Print this help message and exit\n"
+      "  --dtype TEXT                The element type of raw bytes (C order, little-endian): f32, "
+      "i64, bf16, ...; or of a .npy or .npz file of a dtype that NumPy does not have: bf16, "
+      "f8_e4m3, f8_e5m2\n"
+      "  --shape INT ...             The shape of raw bytes: 3,4; default one axis of all\n"
+      "  --tolerance FLOAT:NONNEGATIVE\n"
+      "                              Exit with 0 when no element differs by more than this; "
+      "default: by a bit\n"
+      "  --jobs INT:INT in [1 - 64]=4\n"
+      "                              Tensors in flight at a time, each on its own connection\n"
+      "\n"
+      "Examples:\n"
+      "  warpfold diff old.safetensors new.safetensors\n"
+      "\n" +
+          notes);
+  EXPECT_EQ(Run("help --help").out,
+            "Print the help of a command, or this\n"
+            "Usage: warpfold help [OPTIONS] [COMMAND]\n"
+            "\n"
+            "Positionals:\n"
+            "  COMMAND TEXT:{reduce,describe,diff,watch,bench,info,health,help}\n"
+            "                              One of the commands above\n"
+            "\n"
+            "Options:\n"
+            "  -h,--help                   Print this help message and exit\n");
+  const std::string help = Run("--help").out;
+  EXPECT_TRUE(
+      help.starts_with("Reductions of tensors on GPUs, from the command line\n"
+                       "Usage: warpfold [OPTIONS] SUBCOMMAND\n\nOptions:\n"))
+      << help;
+  EXPECT_THAT(help, HasSubstr("\n  --target,--server TEXT=localhost:50051 (Env:WARPFOLD_TARGET)\n"
+                              "                              The server, as host, host:port"));
+  EXPECT_THAT(help, HasSubstr("\n\nSubcommands:\n  reduce                      Reduce one tensor "
+                              "of each file\n"));
+  EXPECT_THAT(Run("help reduce").out, HasSubstr("\nUsage: warpfold reduce [OPTIONS] FILE...\n\n"));
+}
+
 TEST_F(CliTest, AnEmptyValueIsRefusedByItsFlag) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2, 2}, {1, 2, 3, 4});
   const std::string sum = "reduce " + file + " --op sum ";

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cpp/cli/checks.h"
+#include "client/cpp/cli/help.h"
 #include "client/cpp/target.h"
 
 namespace warpfold::client {
@@ -316,6 +317,7 @@ std::string Footer(const std::string& command, bool takes_files) {
 std::unique_ptr<CLI::App> MakeApp(Flags& flags, const std::string& version) {
   auto app = std::make_unique<CLI::App>("Reductions of tensors on GPUs, from the command line",
                                         "warpfold");
+  app->formatter(std::make_shared<HelpFormatter>());
   app->footer(Footer("", /*takes_files=*/true));
   app->set_version_flag("--version", absl::StrCat("warpfold ", version));
   app->require_subcommand(1);
