@@ -40,18 +40,20 @@ class Certificates:
 
     def __init__(self, folder):
         self._folder = folder
-        self._issue("ca")
+        # Python 3.13 trusts no authority that does not say what its key is for.
+        self._issue("ca", "-addext", "keyUsage=critical,keyCertSign")
         for name in ("localhost", "trainer", "guest"):
-            self._issue(name, "-CA", "ca.pem", "-CAkey", "ca.key")
+            not_one = ("-addext", "basicConstraints=critical,CA:FALSE")
+            self._issue(name, "-CA", "ca.pem", "-CAkey", "ca.key", *not_one)
         self._issue("stranger")
 
-    def _issue(self, name, *signed_by):
+    def _issue(self, name, *others):
         curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
         names = ["-addext", f"subjectAltName=DNS:{name}"] if name == "localhost" else []
         files = ["-keyout", f"{name}.key", "-out", f"{name}.pem"]
         subprocess.run(
             ["openssl", "req", "-x509", *curve.split(), "-noenc", "-days", "1"]
-            + ["-subj", f"/CN={name}", *names, *files, *signed_by],
+            + ["-subj", f"/CN={name}", *names, *files, *others],
             cwd=self._folder,
             check=True,
             capture_output=True,
