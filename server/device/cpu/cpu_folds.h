@@ -17,8 +17,8 @@ class CpuFolds {
  public:
   CpuFolds(const Plan& plan, const SegmentCutter& cutter);
 
-  // How large segments should be: `least`, or, of columns, as large as the states of a row's outputs,
-  // as those join them once a segment; but with the states no more than `memory_bytes`.
+  // How large segments should be: `least`, or, of columns, as large as the states of a row's
+  // outputs, as those join them once a segment; but with the states no more than `memory_bytes`.
   static std::size_t SegmentBytes(const Plan& plan, std::size_t least, std::size_t memory_bytes);
 
   std::size_t scratch_bytes() const;

@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t kStagingBufferAlignment = 64;
 
 // A tensor that is all there is folded in larger segments than a staging buffer, which cores share
-// better, but not at once: between its tasks the fold of a segment of columns holds up to half of its
-// bytes.
+// better, but not at once: between its tasks the fold of a segment of columns holds up to half of
+// its bytes.
 constexpr std::size_t kResidentSegmentBytes = std::size_t{64} << 20;
 
 // What a write gives out at a time, so that it notices in between when nobody wants it any more.
@@ -66,12 +66,12 @@ absl::Status CpuWorker::BeginSegments(const Plan& plan, bool is_there) {
   if (is_there) {
     segment_bytes =
         CpuFolds::SegmentBytes(plan, std::max(options_.staging_buffer_bytes, kResidentSegmentBytes),
-                             std::numeric_limits<std::size_t>::max());
+                               std::numeric_limits<std::size_t>::max());
   } else {
     const std::size_t results_bytes =
         plan.leaves_states ? 0 : std::min(options_.scratch_bytes, outcome_bytes);
     segment_bytes = CpuFolds::SegmentBytes(plan, options_.staging_buffer_bytes,
-                                       options_.scratch_bytes - results_bytes);
+                                           options_.scratch_bytes - results_bytes);
     if (segment_bytes > options_.staging_buffer_bytes) gathered_bytes = segment_bytes;
   }
   Reduction& r =
@@ -138,7 +138,7 @@ absl::StatusOr<Outcome> CpuWorker::Finish() {
   absl::Status status;
   absl::StatusOr<std::vector<std::string>> results;
   if (task_.plan->element_count == 0) {
-    results = OutcomeOfNothing(*task_.plan);
+    results = EmptyOutcome(*task_.plan);
   } else {
     Reduction& r = *task_.reduction;
     const StopWatch watch;

@@ -11,8 +11,8 @@
 
 #include "server/device/cpu/cpu_folds.h"
 #include "server/device/executor.h"
-#include "server/device/reduce/segments.h"
 #include "server/device/reduce/results.h"
+#include "server/device/reduce/segments.h"
 
 namespace warpfold {
 
@@ -43,7 +43,7 @@ class CpuWorker final : public Worker {
     Overflow overflow;
     std::size_t gathered_bytes;  // of a segment that is larger than the staging buffer
     HostBytes memory;            // scratch, then results, then the segment that is gathered
-    Segment segment;                 // being filled
+    Segment segment;             // being filled
     std::size_t filled = 0;      // bytes of it
     std::chrono::nanoseconds kernel_time{0};
 

@@ -79,7 +79,8 @@ class CudaFolds {
   // Where all of it lies, from now on.
   void Place(const Plan& plan, const Places& places, cudaStream_t stream);
 
-  // The next segment. Of a tensor in one segment the bytes have to stay until the results are there.
+  // The next segment. Of a tensor in one segment the bytes have to stay until the results are
+  // there.
   absl::Status Fold(const void* d_data, const Segment& segment);
   // After the last segment.
   absl::Status Finish();
@@ -116,7 +117,7 @@ class CudaFolds {
 
   SegmentKind kind_;
   bool leaves_states_;
-  bool sums_segments_;                   // exactly, as they come
+  bool sums_segments_;                 // exactly, as they come
   std::optional<WholeSum> whole_sum_;  // and nothing else
   std::vector<Pass> passes_;
   std::optional<CudaSums> sums_;

@@ -160,7 +160,7 @@ absl::Status CudaReduction::CopyPartials(absl::Span<const std::vector<std::strin
 
 absl::StatusOr<Outcome> CudaReduction::Finish(const std::byte* d_tensor) {
   if (parts_.has_value()) return FoldAndFetch(d_tensor);
-  absl::StatusOr<std::vector<std::string>> results = OutcomeOfNothing(plan_);
+  absl::StatusOr<std::vector<std::string>> results = EmptyOutcome(plan_);
   if (!results.ok()) return results.status();
   return Outcome{.results = *std::move(results), .times = {}, .charge = std::move(result_charge_)};
 }

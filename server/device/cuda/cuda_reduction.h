@@ -27,16 +27,16 @@
 #include "server/device/cuda/cuda_workspace.h"
 #include "server/device/executor.h"
 #include "server/device/host_bytes.h"
-#include "server/device/reduce/segments.h"
 #include "server/device/reduce/results.h"
+#include "server/device/reduce/segments.h"
 
 namespace warpfold {
 
 class CudaReduction {
  public:
-  // Takes what `plan` needs beside the staging buffers, in segments of `segment_bytes` at most. Both
-  // outlive it. RESOURCE_EXHAUSTED: more scratch memory than the device has set aside, or no host
-  // memory.
+  // Takes what `plan` needs beside the staging buffers, in segments of `segment_bytes` at most.
+  // Both outlive it. RESOURCE_EXHAUSTED: more scratch memory than the device has set aside, or no
+  // host memory.
   static absl::StatusOr<std::unique_ptr<CudaReduction>> Begin(CudaWorkspace& workspace,
                                                               const Plan& plan,
                                                               std::size_t segment_bytes);
@@ -81,7 +81,7 @@ class CudaReduction {
     std::byte* results = nullptr;
     std::size_t d_bytes = 0;   // of results, unless they are in pinned memory, and scratch
     void* d_pooled = nullptr;  // these, when the worker's own memory is too small
-    Segment segment;               // being filled
+    Segment segment;           // being filled
     std::size_t filled = 0;    // bytes of it
   };
   // What was in the worker's memory, while it has none.

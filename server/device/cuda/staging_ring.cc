@@ -37,7 +37,7 @@ absl::Status StagingRing::Await() {
   if (!buffer.in_flight || cudaEventQuery(LastEvent(buffer)) != cudaErrorNotReady) {
     return Release(buffer);
   }
-  (void)cudaGetLastError();  // no fault of the calls that follow, which would find it there
+  (void)cudaGetLastError();  // clears it: the next call would report it
   const auto start = std::chrono::steady_clock::now();
   absl::Status status = Release(buffer);
   use_.AddStagingBufferWait(std::chrono::steady_clock::now() - start);

@@ -25,8 +25,8 @@ namespace warpfold {
 // Scratch memory of one reduction, laid out in one block.
 //   states[i]  the states that fold i of the geometry reads; none when there are no folds
 //   plane      of the plane that is being received, when it is larger than a staging buffer: a row
-//   of states segment      of the segment that is joined to those partials   the kernels' own, between
-//   their passes
+//   of states segment      of the segment that is joined to those partials   the kernels' own,
+//   between their passes
 class ScratchLayout {
  public:
   template <class Backend>
@@ -81,8 +81,8 @@ class ScratchLayout {
   std::size_t total_bytes = 0;
 };
 
-// Drives a backend through one reduction. REQUIRES of the caller: segments in the order of the plan's
-// SegmentCutter.
+// Drives a backend through one reduction. REQUIRES of the caller: segments in the order of the
+// plan's SegmentCutter.
 template <class Backend>
 class Folding {
  public:

@@ -27,7 +27,7 @@ std::size_t OutcomeBytesMax(const Plan& plan) {
   return ResultLayout(plan, {cpu::StateBytes(CpuJobOf(plan))}).total_bytes();
 }
 
-absl::StatusOr<std::vector<std::string>> OutcomeOfNothing(const Plan& plan) {
+absl::StatusOr<std::vector<std::string>> EmptyOutcome(const Plan& plan) {
   if (!plan.leaves_states) return EmptyResults(plan);
   return PartValuesOf(plan, [](std::int64_t, std::int64_t) { return nullptr; });
 }

@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<std::string>> PartValuesOf(const Plan& part, StatesOf
 // Bytes that what a worker leaves, values or results, has at most.
 std::size_t OutcomeBytesMax(const Plan& plan);
 // What a worker leaves of no elements. REQUIRES: plan.element_count == 0.
-absl::StatusOr<std::vector<std::string>> OutcomeOfNothing(const Plan& plan);
+absl::StatusOr<std::vector<std::string>> EmptyOutcome(const Plan& plan);
 
 }  // namespace warpfold
 

@@ -1,5 +1,5 @@
-// Cuts a tensor, as its bytes arrive in C order, into segments that one staging buffer holds and the
-// kernels can fold on their own. No result depends on where the cuts fall.
+// Cuts a tensor, as its bytes arrive in C order, into segments that one staging buffer holds and
+// the kernels can fold on their own. No result depends on where the cuts fall.
 #ifndef WARPFOLD_SERVER_DEVICE_REDUCE_PIECES_H_
 #define WARPFOLD_SERVER_DEVICE_REDUCE_PIECES_H_
 

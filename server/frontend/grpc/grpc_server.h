@@ -38,7 +38,7 @@ struct GrpcServerOptions {
   bool takes_compressed = false;      // messages, whose memory is bounded by nothing then
   ConnectionLimits connections;
   int health_watches_max = 1024;
-  int reflection_streams_max = 16;                   // 0: no reflection
+  int reflection_streams_max = 16;                     // 0: no reflection
   std::int64_t segment_bytes = std::int64_t{4} << 20;  // of a stream, before it waits for a worker
   Limits limits;
   std::string version;

@@ -36,9 +36,9 @@ struct Services {
   AccessLog& access_log;
   UploadPlaces& uploads;
   const DrainEnd& drain_end;
-  std::int64_t segment_bytes;   // that a worker takes at a time
-  SpanSink* spans = nullptr;  // null: nobody takes spans
-  std::string listener = {};  // by which calls come: its address's name
+  std::int64_t segment_bytes;  // that a worker takes at a time
+  SpanSink* spans = nullptr;   // null: nobody takes spans
+  std::string listener = {};   // by which calls come: its address's name
 };
 
 }  // namespace warpfold

@@ -1,7 +1,7 @@
 // Spans on their way to a collector: a bounded queue, and a thread that sends what is in it.
 //
-// Step of a request: 4, report. Nobody waits for company: what comes while spans are being sent
-// goes together with the next. Safe from any thread.
+// Step of a request: 4, report. No timer: spans that come while others are being sent go in one
+// batch after them. Safe from any thread.
 #ifndef WARPFOLD_SERVER_OBSERVE_TRACE_SPAN_QUEUE_H_
 #define WARPFOLD_SERVER_OBSERVE_TRACE_SPAN_QUEUE_H_
 

@@ -23,7 +23,7 @@ absl::Status ToStatus(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return absl::OkStatus();
   const std::string message = absl::StrCat("CUDA: ", cudaGetErrorName(error), ": ",
                                            cudaGetErrorString(error), " in ", what);
-  (void)cudaGetLastError();  // no fault of the calls that follow, which would find it there
+  (void)cudaGetLastError();  // clears it: the next call would report it
   if (error == cudaErrorMemoryAllocation) return absl::ResourceExhaustedError(message);
   return DeviceIsLost() ? DeviceLostError(message) : absl::InternalError(message);
 }

@@ -12,8 +12,8 @@
 namespace warpfold {
 namespace {
 
-// What the driver says of a handle is the client's fault, and no fault of the calls that follow,
-// which would find it there.
+// What the driver says of a handle is the client's fault. Clears the error: the next call would
+// report it.
 absl::Status HandleError(cudaError_t error) {
   (void)cudaGetLastError();
   return InvalidField(Field::kHandle,
