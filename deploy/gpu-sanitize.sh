@@ -47,7 +47,8 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export WARPFOLD_BRIEF_TESTS=1
-# Left out: what is about large memory or several GPUs, and the second of two sizes of staging buffers.
+# Left out: what is about large memory or several GPUs, and the second of two sizes of staging
+# buffers.
 filter='-*FourBillion*:*LargerThanAPiece*:*MemoryThatTheGpuDoesNotHave*:*ScratchMemoryThatIsShort*'
 filter+=':GpuSplitTest.*:*/4194304'
 

@@ -18,7 +18,11 @@ from warpfold._contract import REDUCE_METHOD
 
 HOLDERS, FEEDERS, ROUNDS = 16, 6, 20
 MESSAGE_BYTES = 16 * MIB  # of all holders 256 MiB; the quota is 96
-FLAGS = ("--max-bytes-in-flight=16MiB", "--max-message-bytes=16MiB", "--staging-buffer-bytes=256KiB")
+FLAGS = (
+    "--max-bytes-in-flight=16MiB",
+    "--max-message-bytes=16MiB",
+    "--staging-buffer-bytes=256KiB",
+)
 WHOLE_BYTES = MIB  # more than is reduced without a worker
 WHOLE = message(
     request((WHOLE_BYTES // 4,), "float32", data=bytes(WHOLE_BYTES)).SerializeToString()

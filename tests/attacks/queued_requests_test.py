@@ -12,7 +12,8 @@ import warpfold
 from warpfold import _contract
 
 IN_FLIGHT = 64
-FLAGS = ("--workers-per-device=1", f"--max-requests-in-flight={IN_FLIGHT}")
+ONE_WORKER = "--workers-per-device=1"
+FLAGS = (ONE_WORKER, f"--max-requests-in-flight={IN_FLIGHT}")
 TENSOR_BYTES = 256 * MIB
 OPS_MAX = 16  # of a request
 STATES = 32_000  # 64 KiB beside them are their tags and lengths
@@ -77,7 +78,7 @@ def test_requests_that_need_no_worker_get_in_beside_those_that_wait_for_one(atta
 
 
 def test_merges_that_wait_for_a_worker_hold_their_messages_and_no_more(attack, tensor):
-    with attack("--workers-per-device=1") as server, warpfold.connect(f"localhost:{server.port}") as owner:
+    with attack(ONE_WORKER) as server, warpfold.connect(f"localhost:{server.port}") as owner:
         resident = owner.put(tensor)
         findings = Findings(server)
         asked = merge_of_empty_states()

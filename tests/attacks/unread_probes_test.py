@@ -50,8 +50,8 @@ def test_unread_checks_are_few_and_probes_are_answered(attack):
         codes = set().union(*(client.codes() for client in clients))
         findings.expect(codes <= {CANCELLED, -1}, f"calls ended by {codes}")
         findings.expect_honest(honest)
-        # All calls that a connection sends at once are here before the first of them begins, and each
-        # processor of the server may be at another connection.
+        # All calls that a connection sends at once are here before the first of them begins, and
+        # each processor of the server may be at another connection.
         bursts = min(CONNECTIONS, len(os.sched_getaffinity(server.process.pid)))
         findings.expect_memory(checks=(CALLS_MAX + bursts * CALLS) * server.call_bytes())
         findings.expect_recovered()

@@ -84,7 +84,8 @@ class Compose(unittest.TestCase):
         self.assertEqual(set_aside, set_aside_on_the_cpu(DEPLOY, workers) // MIB)
         more = limit_for_the_cpu(DEPLOY, workers + 1) - limit_for_the_cpu(DEPLOY, workers)
         stream = sum(
-            default(DEPLOY, field) for field in ("staging_buffer_bytes", "scratch_bytes", "max_result_bytes")
+            default(DEPLOY, field)
+            for field in ("staging_buffer_bytes", "scratch_bytes", "max_result_bytes")
         )
         text = self.comments()
         self.assertIn(f"{set_aside} MiB on the CPU backend with {workers} workers", text)

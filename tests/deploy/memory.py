@@ -30,8 +30,8 @@ def _reduction_on_the_cpu(deploy: Path) -> int:
 
 def set_aside_on_the_cpu(deploy: Path, workers: int) -> int:
     """Without which the server does not start."""
-    staging_buffers = workers * default(deploy, "staging_buffer_bytes")
-    return PROCESS + staging_buffers + _received(deploy) + _reduction_on_the_cpu(deploy)
+    staging = workers * default(deploy, "staging_buffer_bytes")
+    return PROCESS + staging + _received(deploy) + _reduction_on_the_cpu(deploy)
 
 
 def limit_for_the_cpu(deploy: Path, workers: int) -> float:
@@ -42,7 +42,9 @@ def limit_for_the_cpu(deploy: Path, workers: int) -> float:
 
 def limit_for_cuda(deploy: Path) -> float:
     """The same of one GPU, in whose memory scratch and resident tensors are."""
-    staging_buffers = default(deploy, "staging_buffer_bytes") * default(deploy, "staging_buffers_per_worker")
+    staging = default(deploy, "staging_buffer_bytes") * default(
+        deploy, "staging_buffers_per_worker"
+    )
     batches = default(deploy, "batch_workers") * default(deploy, "max_batch_bytes")
     results = (CUDA_STREAMS + 1) * default(deploy, "max_result_bytes")
-    return (PROCESS + CUDA_STREAMS * staging_buffers + batches + _received(deploy) + results) / SHARE
+    return (PROCESS + CUDA_STREAMS * staging + batches + _received(deploy) + results) / SHARE

@@ -1,5 +1,6 @@
 #include "server/core/scheduling/device_scheduler.h"
 
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -31,12 +32,12 @@ absl::Status MakeWorkers(Executor& executor, int count,
 
 absl::Status MakeBatchWorkers(Executor& executor, int count,
                               std::vector<std::unique_ptr<BatchWorker>>& workers) {
+  const std::string& device = executor.info().name;
   for (int i = 0; i < count; ++i) {
     absl::StatusOr<std::unique_ptr<BatchWorker>> worker = executor.MakeBatchWorker();
     if (!worker.ok()) {
-      return absl::Status(
-          worker.status().code(),
-          absl::StrCat("batch worker on ", executor.info().name, ": ", worker.status().message()));
+      return absl::Status(worker.status().code(), absl::StrCat("batch worker on ", device, ": ",
+                                                               worker.status().message()));
     }
     workers.push_back(*std::move(worker));
   }

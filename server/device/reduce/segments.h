@@ -1,7 +1,7 @@
 // Cuts a tensor, as its bytes arrive in C order, into segments that one staging buffer holds and
 // the kernels can fold on their own. No result depends on where the cuts fall.
-#ifndef WARPFOLD_SERVER_DEVICE_REDUCE_PIECES_H_
-#define WARPFOLD_SERVER_DEVICE_REDUCE_PIECES_H_
+#ifndef WARPFOLD_SERVER_DEVICE_REDUCE_SEGMENTS_H_
+#define WARPFOLD_SERVER_DEVICE_REDUCE_SEGMENTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -60,4 +60,4 @@ class SegmentCutter {
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_DEVICE_REDUCE_PIECES_H_
+#endif  // WARPFOLD_SERVER_DEVICE_REDUCE_SEGMENTS_H_
