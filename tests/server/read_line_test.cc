@@ -112,6 +112,19 @@ TEST_F(ReadLineTest, ATurnThatIsRenewedLastsAndAnotherDoesNot) {
   EXPECT_EQ(Turns(calls), 3);
 }
 
+TEST_F(ReadLineTest, ItIsSharedWhileSeveralCallersAreSeen) {
+  ReadLine::Client greedy(/*is_caller=*/true);
+  ReadLine::Client modest(/*is_caller=*/true);
+  EXPECT_FALSE(line_.IsSharedBy(greedy));
+  EXPECT_FALSE(line_.IsSharedBy(greedy)) << "once";
+  EXPECT_TRUE(line_.IsSharedBy(modest));
+  EXPECT_TRUE(line_.IsSharedBy(greedy));
+  NextEra();
+  EXPECT_TRUE(line_.IsSharedBy(greedy)) << "of late";
+  NextEra();
+  EXPECT_FALSE(line_.IsSharedBy(greedy));
+}
+
 TEST_F(ReadLineTest, ATurnOfItemsThatIsNotRenewedEnds) {
   ReadLine line(std::int64_t{1} << 30,
                 {.shared_turns = 1, .turn_max = std::chrono::microseconds(0)});

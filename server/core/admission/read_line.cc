@@ -42,6 +42,7 @@ void ReadLine::Turns::Forget(std::int64_t now) {
 
 absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& member) {
   member->client_ = &client;
+  bool begins = false;
   Members turns;
   {
     absl::MutexLock lock(&mutex_);
@@ -50,12 +51,12 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
     const std::int64_t own = std::ssize(client.line_);
     if (waiting_ == 0 && turns_.Count(era_) < TurnsMax()) {
       BeginTurn(*member);
-      turns.push_back(member);
+      begins = true;
     } else if (const std::int64_t limit = LimitFor(own, waiting_max_); waiting_ < limit) {
       client.line_.push_back(member);
       ++waiting_;
       if (own == 0) Wait(client);
-      turns = NextTurns();
+      NextTurns(turns);
     } else {
       ++refused_;
       return RefusalStatus(RetryLater{kRetryDelay},
@@ -64,14 +65,30 @@ absl::Status ReadLine::Enter(Client& client, const std::shared_ptr<Member>& memb
                                         "(--max-bytes-in-flight)"));
     }
   }
-  Begin(turns);
+  if (!begins) {
+    Begin(turns);
+  } else if (!member->OnTurn()) {
+    absl::MutexLock lock(&mutex_);
+    EndTurn(*member);  // who waits by now is next at the next change
+  }
   return absl::OkStatus();
 }
 
+bool ReadLine::IsSharedBy(Client& client) {
+  if (client.seen_.load(std::memory_order_relaxed) != seen_era_.load(std::memory_order_relaxed)) {
+    absl::MutexLock lock(&mutex_);
+    See(client);
+  }
+  return is_shared_.load(std::memory_order_relaxed);
+}
+
+void ReadLine::NoticeCallers() { is_shared_ = std::max(callers_[0], callers_[1]) > 1; }
+
 void ReadLine::See(Client& client) {
   if (!client.is_caller_ || client.seen_ == seen_era_) return;
-  client.seen_ = seen_era_;
+  client.seen_ = seen_era_.load();
   ++callers_[static_cast<std::size_t>(seen_era_ % 2)];
+  NoticeCallers();
 }
 
 ReadLine::Rules ReadLine::OfCalls() {
@@ -82,9 +99,7 @@ ReadLine::Rules ReadLine::OfItems() {
   return {.shared_turns = Processors(), .turn_max = kItemTurnMax};
 }
 
-std::int64_t ReadLine::TurnsMax() const {
-  return std::max(callers_[0], callers_[1]) > 1 ? rules_.shared_turns : kTurns;
-}
+std::int64_t ReadLine::TurnsMax() const { return is_shared_ ? rules_.shared_turns : kTurns; }
 
 void ReadLine::Wait(Client& client) {
   if (client.among_ != nullptr) client.among_->erase(client.position_);
@@ -110,7 +125,7 @@ void ReadLine::Leave(Member& member) {
     absl::MutexLock lock(&mutex_);
     Age();
     EndTurn(member);
-    turns = NextTurns();
+    NextTurns(turns);
   }
   Begin(turns);
 }
@@ -139,10 +154,11 @@ void ReadLine::Pass(std::chrono::milliseconds passed, std::chrono::milliseconds 
       era_age_ = std::chrono::milliseconds(0);
       ++seen_era_;
       callers_[static_cast<std::size_t>(seen_era_ % 2)] = 0;
+      NoticeCallers();
       if (!rules_.turn_max.has_value()) NextEra();
     }
     Age();
-    turns = NextTurns();
+    NextTurns(turns);
   }
   Begin(turns);
 }
@@ -170,8 +186,7 @@ ReadLine::Client* ReadLine::NextClient() {
   return nullptr;
 }
 
-ReadLine::Members ReadLine::NextTurns() {
-  Members members;
+void ReadLine::NextTurns(Members& members) {
   while (Client* const client = NextClient()) {
     BeginTurn(*client->line_.front());
     members.push_back(std::move(client->line_.front()));
@@ -179,10 +194,9 @@ ReadLine::Members ReadLine::NextTurns() {
     --waiting_;
     Wait(*client);
   }
-  return members;
 }
 
-void ReadLine::Begin(Members members) {
+void ReadLine::Begin(Members& members) {
   for (std::int64_t begun = 0; !members.empty() && begun < kBegunMax;) {
     begun += std::ssize(members);
     Members unused;
@@ -193,7 +207,7 @@ void ReadLine::Begin(Members members) {
     if (unused.empty()) return;
     absl::MutexLock lock(&mutex_);
     for (const std::shared_ptr<Member>& member : unused) EndTurn(*member);
-    if (begun < kBegunMax) members = NextTurns();
+    if (begun < kBegunMax) NextTurns(members);
   }
 }
 

@@ -18,14 +18,15 @@
 #define WARPFOLD_SERVER_CORE_ADMISSION_READ_LINE_H_
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/core/admission/open_calls.h"
@@ -108,7 +109,7 @@ class ReadLine {
    private:
     friend class ReadLine;
     const bool is_caller_;
-    std::int64_t seen_ = -1;  // the seen_era_ of its last call
+    std::atomic<std::int64_t> seen_{-1};  // the seen_era_ of its last call
     std::list<std::shared_ptr<Member>> line_;
     Turns turns_;
     Clients* among_ = nullptr;  // of those that wait; none: nobody of it is in line
@@ -125,6 +126,11 @@ class ReadLine {
   // The last quarter of the places is for clients that have few.
   absl::Status Enter(Client& client, const std::shared_ptr<Member>& member)
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Whether several callers who show their names, of whom the client is one now, have members, or
+  // had some of late: while they have not, those of items need not enter. Takes no lock but once a
+  // while.
+  bool IsSharedBy(Client& client) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The member's turn lasts as long as one that begins now. False: it is over.
   bool Renew(Member& member) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -144,11 +150,13 @@ class ReadLine {
   std::uint64_t refused() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  using Members = absl::InlinedVector<std::shared_ptr<Member>, 2>;
+  using Members = std::vector<std::shared_ptr<Member>>;
 
   // Begins the next era, if the clock says so.
   void Age() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NextEra() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Several callers were seen in this era, or in the last.
+  void NoticeCallers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts its caller, once an era.
   void See(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::int64_t TurnsMax() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -156,13 +164,13 @@ class ReadLine {
   Client* NextClient() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Behind those that wait like it, if any of it are in line.
   void Wait(Client& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those whose turn it is now.
-  Members NextTurns() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds those whose turn it is now.
+  void NextTurns(Members& members) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginTurn(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndTurn(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Those that have no use for their turns leave them to whoever is next, but to kBegunMax at a
   // change: nobody who brings one about refuses the whole line.
-  void Begin(Members members) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Begin(Members& members) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Rules rules_;
   mutable absl::Mutex mutex_;
@@ -171,7 +179,9 @@ class ReadLine {
   Clients with_turns_ ABSL_GUARDED_BY(mutex_);    // the same
   std::int64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t era_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::int64_t seen_era_ ABSL_GUARDED_BY(mutex_) = 0;  // of kTurnMax and the lag, always
+  std::atomic<std::int64_t> seen_era_{
+      0};                               // of kTurnMax and the lag, always; set by its lock's owner
+  std::atomic<bool> is_shared_{false};  // the same
   std::chrono::milliseconds era_age_ ABSL_GUARDED_BY(mutex_){0};
   Turns turns_ ABSL_GUARDED_BY(mutex_);
   std::array<std::int64_t, 2> callers_ ABSL_GUARDED_BY(mutex_) = {};  // seen in even, in odd eras

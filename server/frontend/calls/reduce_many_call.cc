@@ -104,6 +104,7 @@ void ReduceManyCall::OnReadDone(bool ok) {
 bool ReduceManyCall::IsServedAtOnce() {
   const auto bytes = static_cast<std::int64_t>(request_.Length());
   if (caller_.use == nullptr || bytes > ReadLine::kSmallMessageBytes) return true;
+  if (!services_.admission.item_line().IsSharedBy(connection_->items)) return true;
   absl::MutexLock lock(&mutex_);
   return turn_ != nullptr && turn_->TakesItem();
 }
