@@ -42,7 +42,7 @@ class RawService : public grpc::Service {
  public:
   // Begin to serve a call that has come; never wait.
   using BeginCall = std::function<void(ArrivedCall)>;
-  using BeginStream = std::function<RawReactor*(ArrivedStream)>;
+  using BeginStream = std::function<RawReactor*(const ArrivedStream&)>;
 
   // A method whose calls are CoreCalls.
   struct Served {

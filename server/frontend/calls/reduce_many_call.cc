@@ -57,7 +57,7 @@ class ReduceManyCall::Item final : public Reply {
   Reduction reduction_;
 };
 
-ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, ArrivedStream arrived)
+ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, const ArrivedStream& arrived)
     : services_(services),
       protocol_(std::move(protocol)),
       context_(arrived.context),
@@ -69,7 +69,8 @@ ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, ArrivedStr
 
 ReduceManyCall::~ReduceManyCall() = default;
 
-RawReactor* ReduceManyCall::Begin(Services& services, Protocol protocol, ArrivedStream arrived) {
+RawReactor* ReduceManyCall::Begin(Services& services, Protocol protocol,
+                                  const ArrivedStream& arrived) {
   const std::shared_ptr<ReduceManyCall> call(
       new ReduceManyCall(services, std::move(protocol), arrived));
   call->self_ = call;

@@ -64,7 +64,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
   };
 
   // Begins to serve the stream; never waits. It owns itself until gRPC is done with it.
-  static RawReactor* Begin(Services& services, Protocol protocol, ArrivedStream arrived);
+  static RawReactor* Begin(Services& services, Protocol protocol, const ArrivedStream& arrived);
 
   ~ReduceManyCall() override;
   void OnReadDone(bool ok) override;
@@ -88,7 +88,7 @@ class ReduceManyCall final : public RawReactor, public Watched {
     std::shared_ptr<ItemTurn> ended;
   };
 
-  ReduceManyCall(Services& services, Protocol protocol, ArrivedStream arrived);
+  ReduceManyCall(Services& services, Protocol protocol, const ArrivedStream& arrived);
   // Null: the client traces nothing.
   const ServerSpan* span() const { return span_.has_value() ? &*span_ : nullptr; }
   Peer peer() const { return {context_->peer(), caller_.name, span()}; }

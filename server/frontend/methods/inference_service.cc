@@ -44,7 +44,7 @@ void InferenceServiceImpl::ServeInference() {
            UnaryCall::Begin(services_, Method::kModelInfer, std::move(arrived),
                             UnaryCall::Reads::kInTurn, reduction);
          }});
-  ServeStream(Method::kModelStreamInfer, [this, new_codec](ArrivedStream arrived) {
+  ServeStream(Method::kModelStreamInfer, [this, new_codec](const ArrivedStream& arrived) {
     return ReduceManyCall::Begin(services_,
                                  {.method = Method::kModelStreamInfer,
                                   .order = ReduceManyCall::Order::kAsAsked,

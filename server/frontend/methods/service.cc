@@ -59,7 +59,7 @@ ReductionServiceImpl::ReductionServiceImpl(const Services& services, v1::GetServ
                                return std::make_unique<ReduceUpload>(services_, call);
                              });
          }});
-  ServeStream(Method::kReduceMany, [this](ArrivedStream arrived) {
+  ServeStream(Method::kReduceMany, [this](const ArrivedStream& arrived) {
     return ReduceManyCall::Begin(
         services_,
         {.method = Method::kReduceMany,
