@@ -76,10 +76,21 @@ class ItemTurnsTest : public FrontendFixture {
       ASSERT_TRUE(admission_.item_line().Enter(other, held_.back()).ok());
     }
   }
-  void LetATurnGo() {
-    ASSERT_FALSE(held_.empty());
-    admission_.item_line().Leave(*held_.back());
-    held_.pop_back();
+  // Both: of one alone the caller, which has a turn of its own, gets none.
+  void LetTurnsGo() {
+    ASSERT_EQ(held_.size(), kTurns);
+    for (const auto& holder : held_) admission_.item_line().Leave(*holder);
+    held_.clear();
+  }
+  // The first stream of the caller gets one beside all others, and goes on.
+  void HaveTheTurn(Stream& first) {
+    ASSERT_TRUE(first.Send(Request(), "a"));
+    EXPECT_EQ(first.ReadId(), "a");
+  }
+  // Sends an item, which is the last of so many in line.
+  void WaitInLine(Stream& stream, const std::string& id, std::int64_t waiting) {
+    ASSERT_TRUE(stream.Send(Request(), id));
+    AwaitWaiting(waiting);
   }
   void AwaitWaiting(std::int64_t count) {
     while (admission_.item_line().waiting() != count) std::this_thread::yield();
@@ -90,18 +101,14 @@ class ItemTurnsTest : public FrontendFixture {
   std::vector<std::shared_ptr<Holder>> held_;
 };
 
-// A caller without a turn gets one beside all others: its first stream has it, and goes on.
 TEST_F(ItemTurnsTest, AStreamWaitsUntilAnotherTurnEnds) {
   Stream first(*stub_);
-  ASSERT_TRUE(first.Send(Request(), "a"));
-  EXPECT_EQ(first.ReadId(), "a");
+  HaveTheTurn(first);
   Stream second(*stub_);
-  ASSERT_TRUE(second.Send(Request(), "b"));
-  AwaitWaiting(1);
+  WaitInLine(second, "b", 1);
   ASSERT_TRUE(first.Send(Request(), "c"));
   EXPECT_EQ(first.ReadId(), "c") << "it has its turn";
-  LetATurnGo();  // the caller has one, and is over the number that there are
-  LetATurnGo();
+  LetTurnsGo();
   EXPECT_EQ(second.ReadId(), "b");
   for (Stream* stream : {&first, &second}) {
     stream->WritesDone();
@@ -122,15 +129,13 @@ TEST_F(ItemTurnsTest, ATurnIsForSoManyItems) {
   ASSERT_TRUE(first.Send(Request(), "next"));
   EXPECT_EQ(second.ReadId(), "second");
   AwaitWaiting(1);
-  LetATurnGo();
-  LetATurnGo();
+  LetTurnsGo();
   EXPECT_EQ(first.ReadId(), "next");
 }
 
 TEST_F(ItemTurnsTest, LargeItemsTakeNone) {
   Stream first(*stub_);
-  ASSERT_TRUE(first.Send(Request(), "a"));
-  EXPECT_EQ(first.ReadId(), "a");
+  HaveTheTurn(first);
   Stream second(*stub_);
   ASSERT_TRUE(second.Send(Request(ReadLine::kSmallMessageBytes / 8), "large"));
   EXPECT_EQ(second.ReadId(), "large");
@@ -138,42 +143,34 @@ TEST_F(ItemTurnsTest, LargeItemsTakeNone) {
 
 TEST_F(ItemTurnsTest, OneThatIsCancelledInLineLeavesItsTurnToTheNext) {
   Stream first(*stub_);
-  ASSERT_TRUE(first.Send(Request(), "a"));
-  EXPECT_EQ(first.ReadId(), "a");
+  HaveTheTurn(first);
   Stream gone(*stub_);
-  ASSERT_TRUE(gone.Send(Request(), "b"));
-  AwaitWaiting(1);
+  WaitInLine(gone, "b", 1);
   Stream last(*stub_);
-  ASSERT_TRUE(last.Send(Request(), "c"));
-  AwaitWaiting(2);
+  WaitInLine(last, "c", 2);
   gone.Cancel();
   EXPECT_EQ(gone.Finish().error_code(), grpc::StatusCode::CANCELLED);
-  LetATurnGo();
-  LetATurnGo();
+  LetTurnsGo();
   EXPECT_EQ(last.ReadId(), "c");
 }
 
 TEST_F(ItemTurnsTest, AStreamThatIsCancelledInItsTurnEndsIt) {
   Stream first(*stub_);
-  ASSERT_TRUE(first.Send(Request(), "a"));
-  EXPECT_EQ(first.ReadId(), "a");
+  HaveTheTurn(first);
   Stream second(*stub_);
-  ASSERT_TRUE(second.Send(Request(), "b"));
-  AwaitWaiting(1);
+  WaitInLine(second, "b", 1);
   first.Cancel();  // its caller has no turn any more, and so the next
   EXPECT_EQ(second.ReadId(), "b");
 }
 
 TEST_F(ItemTurnsTest, AnItemInLineIsAnsweredThoughItsClientSendsNoMore) {
   Stream first(*stub_);
-  ASSERT_TRUE(first.Send(Request(), "a"));
-  EXPECT_EQ(first.ReadId(), "a");
+  HaveTheTurn(first);
   Stream second(*stub_);
   ASSERT_TRUE(second.Send(Request(), "b"));
   second.WritesDone();
   AwaitWaiting(1);
-  LetATurnGo();
-  LetATurnGo();
+  LetTurnsGo();
   EXPECT_EQ(second.ReadId(), "b");
   EXPECT_TRUE(second.Finish().ok());
 }
@@ -185,14 +182,12 @@ TEST_F(ItemTurnsTest, OneThatWaitsTooLongIsRefusedByItsId) {
   ASSERT_TRUE(first.Send(Request(), "a"));
   first.Read();
   Stream second(*stub_);
-  ASSERT_TRUE(second.Send(Request(), "b"));
-  AwaitWaiting(1);
+  WaitInLine(second, "b", 1);
   const auto since = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - since <= options_.limits.queue_timeout) {
     std::this_thread::yield();
   }
-  LetATurnGo();
-  LetATurnGo();
+  LetTurnsGo();
   const v1::ReduceManyResponse refused = second.Read();
   EXPECT_EQ(refused.request_id(), "b");
   EXPECT_EQ(refused.status().code(), static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED));

@@ -112,6 +112,7 @@ void ReadLine::Wait(Client& client) {
 bool ReadLine::Renew(Member& member) {
   absl::MutexLock lock(&mutex_);
   Age();
+  if (member.era_ == era_) return true;
   if (member.era_ == kNoEra || member.era_ < era_ - 1) return false;
   turns_.End(member.era_, era_);
   member.client_->turns_.End(member.era_, era_);

@@ -179,9 +179,9 @@ class ReadLine {
   Clients with_turns_ ABSL_GUARDED_BY(mutex_);    // the same
   std::int64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t era_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::atomic<std::int64_t> seen_era_{
-      0};                               // of kTurnMax and the lag, always; set by its lock's owner
-  std::atomic<bool> is_shared_{false};  // the same
+  // Both are written under the lock. The era is of kTurnMax and the lag, whatever the rules.
+  std::atomic<std::int64_t> seen_era_{0};
+  std::atomic<bool> is_shared_{false};
   std::chrono::milliseconds era_age_ ABSL_GUARDED_BY(mutex_){0};
   Turns turns_ ABSL_GUARDED_BY(mutex_);
   std::array<std::int64_t, 2> callers_ ABSL_GUARDED_BY(mutex_) = {};  // seen in even, in odd eras

@@ -35,7 +35,7 @@ class ItemTurn final : public ReadLine::Member, public std::enable_shared_from_t
 
   // Whether one more item is served in it.
   bool TakesItem() { return items_left_-- > 0 && line_.Renew(*this); }
-  void EndWithThisItem() { items_left_ = 0, ends_ = true; }
+  void EndWithThisItem() { ends_ = true; }
   bool ends() const { return ends_; }
 
   std::chrono::nanoseconds waited() const { return std::chrono::steady_clock::now() - since_; }
