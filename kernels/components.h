@@ -7,7 +7,7 @@
 // commutative to the bit; Promote (Acc -> State).
 //
 // An indexed component also wants to know where an element is: its Add takes the element's number
-// in the tile or leaf, and its Promote the Place that makes of it a place in the tensor.
+// in the tile or leaf, and its Promote the ElementIndexing that makes of it a place in the tensor.
 #ifndef WARPFOLD_KERNELS_COMPONENTS_H_
 #define WARPFOLD_KERNELS_COMPONENTS_H_
 
@@ -29,7 +29,7 @@ inline constexpr std::int64_t kAccElementsMax = 16384;
 
 // Where the elements of an Acc are: number i at the tensor's linear element offset first + i *
 // step.
-struct Place {
+struct ElementIndexing {
   std::int64_t first = 0;
   std::int64_t step = 1;
 };
@@ -201,13 +201,13 @@ struct ArgExtremum {
       return b_is_better ? b : a;
     }
   }
-  WARPFOLD_HD static constexpr State Promote(const Acc& a, const Place& place) {
+  WARPFOLD_HD static constexpr State Promote(const Acc& a, const ElementIndexing& indexing) {
     if constexpr (kIsPacked) {
       if (a == Identity()) return {kNone, kNone};
       const Acc number = a & ((Acc{1} << kNumberBits) - 1);
-      return {a >> kNumberBits, place.first + number * place.step};
+      return {a >> kNumberBits, indexing.first + number * indexing.step};
     } else {
-      return {a.key, a.index == kNone ? kNone : place.first + a.index * place.step};
+      return {a.key, a.index == kNone ? kNone : indexing.first + a.index * indexing.step};
     }
   }
 
@@ -344,9 +344,10 @@ WARPFOLD_HD void AddElement(Acc& acc, T x, int number) {
 
 // C::Promote for any component.
 template <class C>
-WARPFOLD_HD typename C::State PromoteAt(const typename C::Acc& acc, const Place& place) {
+WARPFOLD_HD typename C::State PromoteAt(const typename C::Acc& acc,
+                                        const ElementIndexing& indexing) {
   if constexpr (Indexed<C>) {
-    return C::Promote(acc, place);
+    return C::Promote(acc, indexing);
   } else {
     return C::Promote(acc);
   }

@@ -104,12 +104,12 @@ struct Fold {
     ((Get<Components>(result) = Components::Combine(Get<Components>(a), Get<Components>(b))), ...);
     return result;
   }
-  WARPFOLD_HD static State Promote(const Acc& acc, const Place& place) {
+  WARPFOLD_HD static State Promote(const Acc& acc, const ElementIndexing& indexing) {
     State state;
-    ((Get<Components>(state) = PromoteAt<Components>(Get<Components>(acc), place)), ...);
+    ((Get<Components>(state) = PromoteAt<Components>(Get<Components>(acc), indexing)), ...);
     return state;
   }
-  WARPFOLD_HD static State IdentityState() { return Promote(Identity(), Place{}); }
+  WARPFOLD_HD static State IdentityState() { return Promote(Identity(), ElementIndexing{}); }
 
   // Calls `visitor(TypeTag<Component>{})` for each component.
   template <typename Visitor>

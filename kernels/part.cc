@@ -106,9 +106,9 @@ Plan CutPlan(const Plan& whole, const Box& box) {
   for (std::size_t d = 0; d < box.shape.size(); ++d) {
     plan.first_element += box.offset[d] * whole_strides[d];
     if (!whole.reduced.test(d)) continue;
-    plan.places.first_index += box.offset[d] * index_strides[d];
+    plan.index_map.first_index += box.offset[d] * index_strides[d];
     if (box.shape[d] > 1) {
-      plan.places.dimensions.push_back({strides[d], box.shape[d], index_strides[d]});
+      plan.index_map.dimensions.push_back({strides[d], box.shape[d], index_strides[d]});
     }
   }
   return plan;

@@ -17,7 +17,7 @@
 #include "kernels/extent.h"
 #include "kernels/ops/fusions.h"
 #include "kernels/output_rows.h"
-#include "kernels/places.h"
+#include "kernels/reduced_index_map.h"
 #include "kernels/types.h"
 
 namespace warpfold {
@@ -78,7 +78,7 @@ struct Plan {
   // linear offset of its first element there; and where its elements are among the reduced axes.
   std::int64_t first_output = 0;
   std::int64_t first_element = 0;
-  ReducedPlaces places;
+  ReducedIndexMap index_map;
   // A device leaves the state of each output, finish.h's F::State of the bundle, and no results; or
   // where sums are exact the values of device/part_values.h.
   bool leaves_states = false;

@@ -89,12 +89,12 @@ struct ColumnLoopsOf : Combining<C> {
 // ARGMIN and ARGMAX of 64-bit elements, of which a key and a number do not fit in one integer:
 // compilers have to be shown that each is chosen by itself. kOmits: without NaN.
 template <typename T, class Best, bool kOmits>
-struct PlaceLoops {
+struct IndexLoops {
   using Acc = typename Best::Acc;
 
   static void FoldLeaf(const T* HWY_RESTRICT data, std::int64_t stride, int first_row, int rows,
                        std::int64_t columns, Acc* HWY_RESTRICT out) {
-    FoldEachColumn<PlaceLoops>(data, stride, first_row, rows, columns, out);
+    FoldEachColumn<IndexLoops>(data, stride, first_row, rows, columns, out);
   }
   static void Combine(const Acc* HWY_RESTRICT left, Acc* HWY_RESTRICT right, std::int64_t columns) {
     for (std::int64_t c = 0; c < columns; ++c) right[c] = Better(left[c], right[c]);
@@ -122,18 +122,18 @@ struct PlaceLoops {
 };
 
 template <typename T>
-requires(kKeyBits<T> == 64) struct ColumnLoopsOf<T, ArgMin<T>> : PlaceLoops<T, ArgMin<T>, false> {
+requires(kKeyBits<T> == 64) struct ColumnLoopsOf<T, ArgMin<T>> : IndexLoops<T, ArgMin<T>, false> {
 };
 template <typename T>
-requires(kKeyBits<T> == 64) struct ColumnLoopsOf<T, ArgMax<T>> : PlaceLoops<T, ArgMax<T>, false> {
+requires(kKeyBits<T> == 64) struct ColumnLoopsOf<T, ArgMax<T>> : IndexLoops<T, ArgMax<T>, false> {
 };
 template <typename T>
 requires(kKeyBits<T> == 64) struct ColumnLoopsOf<T, OmitNan<ArgMin<T>>>
-    : PlaceLoops<T, ArgMin<T>, true> {
+    : IndexLoops<T, ArgMin<T>, true> {
 };
 template <typename T>
 requires(kKeyBits<T> == 64) struct ColumnLoopsOf<T, OmitNan<ArgMax<T>>>
-    : PlaceLoops<T, ArgMax<T>, true> {
+    : IndexLoops<T, ArgMax<T>, true> {
 };
 
 template <typename T, class C>

@@ -19,7 +19,7 @@ namespace warpfold::cpu {
 
 // Where the element of row r and column c comes from: linear offset first + c * column_step +
 // r * row_step.
-struct ColumnPlaces {
+struct ColumnIndexing {
   std::int64_t first;
   std::int64_t column_step;
   std::int64_t row_step;
@@ -36,10 +36,10 @@ class ColumnValues {
   // Adds `rows` rows, `step` elements apart and at most kAccElementsMax, to the State& of each
   // column, value_of(c). A component at a time: what it reads stays in L2.
   template <class ValueOf>
-  void Add(const T* data, std::int64_t step, std::int64_t rows, const ColumnPlaces& places,
+  void Add(const T* data, std::int64_t step, std::int64_t rows, const ColumnIndexing& indexing,
            const ValueOf& value_of) const {
     const auto add = [&](auto tag) {
-      AddComponent<typename decltype(tag)::type>(data, step, rows, places, value_of);
+      AddComponent<typename decltype(tag)::type>(data, step, rows, indexing, value_of);
     };
     Values::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
@@ -66,8 +66,8 @@ class ColumnValues {
   }
 
   template <class C, class ValueOf>
-  void AddComponent(const T* data, std::int64_t step, std::int64_t rows, const ColumnPlaces& places,
-                    const ValueOf& value_of) const {
+  void AddComponent(const T* data, std::int64_t step, std::int64_t rows,
+                    const ColumnIndexing& indexing, const ValueOf& value_of) const {
     using Acc = typename C::Acc;
     const auto& loops = GetColumnLoops<T, typename Values::template Applied<C>>();
     const auto size = static_cast<std::size_t>(columns_);
@@ -83,9 +83,9 @@ class ColumnValues {
     }
     for (std::int64_t c = 0; c < columns_; ++c) {
       auto& value = Values::template Get<C>(value_of(c));
-      value =
-          C::Combine(value, PromoteAt<C>(top[c], {.first = places.first + c * places.column_step,
-                                                  .step = places.row_step}));
+      value = C::Combine(value,
+                         PromoteAt<C>(top[c], {.first = indexing.first + c * indexing.column_step,
+                                               .step = indexing.row_step}));
     }
   }
 

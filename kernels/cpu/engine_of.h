@@ -247,8 +247,8 @@ class EngineOf {
       const std::int64_t end = std::min((part + 1) * tasks.part_rows, extent.count);
       const std::int64_t first_output = plane * extent.inner + first_column;
       LiftedBlock<Stored> lifted;
-      const auto places_from = [&](std::int64_t first) {
-        return ColumnPlaces{
+      const auto indexing_from = [&](std::int64_t first) {
+        return ColumnIndexing{
             .first = extent.first + first, .column_step = 1, .row_step = extent.inner};
       };
       if constexpr (ShortOutputs<X>::kServe) {
@@ -257,7 +257,7 @@ class EngineOf {
           const auto elements = lifted.Of(data + first, extent.inner, extent.count, columns);
           ShortOutputs<X>(run, sink.output, columns)
               .FoldColumns(elements.data, elements.step, extent.count, columns, first_output,
-                           places_from(first));
+                           indexing_from(first));
           return;
         }
       }
@@ -267,7 +267,7 @@ class EngineOf {
         const std::int64_t first = (plane * extent.count + row) * extent.inner + first_column;
         const std::int64_t rows = std::min(tasks.rows, end - row);
         const auto elements = lifted.Of(data + first, extent.inner, rows, columns);
-        block.Add(elements.data, elements.step, places_from(first), rows, states.data());
+        block.Add(elements.data, elements.step, indexing_from(first), rows, states.data());
       }
       if (tasks.parts == 1) {
         Emit(sink, first_output, states.data(), columns);

@@ -42,14 +42,14 @@ class ExactColumns {
   }
 
   // Adds `rows` rows, `step` elements apart. The states are not normalised after.
-  void Add(const T* data, std::int64_t step, const ColumnPlaces& places, std::int64_t rows,
+  void Add(const T* data, std::int64_t step, const ColumnIndexing& indexing, std::int64_t rows,
            State* states) {
     if constexpr (Values::kComponents > 0) {
       if (run_.needs_values()) {
         ColumnValues<Values>(run_.needs(), columns_)
             .Add(
                 data, step, rows,
-                places, [&](std::int64_t c) -> auto& { return X::ValuesOf(states[c]); });
+                indexing, [&](std::int64_t c) -> auto& { return X::ValuesOf(states[c]); });
       }
     }
     if constexpr (!X::kHasValuesAlone) {

@@ -149,7 +149,7 @@ void VisitFusion(const Job& job, Visitor&& visitor) {
 
 template <class X>
 void PackState(DType dtype, const std::vector<ValueKind>& kinds, const typename X::State& state,
-               const ReducedPlaces& places, std::vector<std::string>& values) {
+               const ReducedIndexMap& index_map, std::vector<std::string>& values) {
   using Values = typename X::Values;
   const auto place_of = [&](ValueKind kind) {
     const auto found = std::find(kinds.begin(), kinds.end(), kind);
@@ -169,7 +169,7 @@ void PackState(DType dtype, const std::vector<ValueKind>& kinds, const typename 
     if (IsSumKind(kinds[i])) return;
     typename C::State value = Values::template Get<C>(X::ValuesOf(state));
     if constexpr (Indexed<C>) {
-      if (value.index != C::kNone) value.index = places.IndexOf(value.index);
+      if (value.index != C::kNone) value.index = index_map.IndexOf(value.index);
     }
     char packed[32];
     static_assert(sizeof(value) <= sizeof(packed));
@@ -221,14 +221,14 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
   // By their kinds, which are the first three.
   SumValue sums[3];
   exact::SumValues known;
-  const SumValue** const places[] = {&known.sum, &known.absolute_sum, &known.squares};
+  const SumValue** const by_kind[] = {&known.sum, &known.absolute_sum, &known.squares};
   VisitSums<X>(*state, [&](ValueKind kind, const auto&) {
     absl::string_view* const from = view_of(kind);
     if (from == nullptr || bad.has_value()) return;
     const auto number = static_cast<std::size_t>(kind);
     const int power = kind == ValueKind::kSquareSum ? 2 : 1;
     if (!exact::TakeSum(from, exact::SumRangeOf<Stored>(power), &sums[number])) bad = kind;
-    *places[number] = &sums[number];
+    *by_kind[number] = &sums[number];
   });
   if (bad.has_value()) return bad;
   if (!exact::MayBeSums(known, count, exact::SumRangeOf<Stored>(1))) {
@@ -237,7 +237,7 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
                                            : ValueKind::kSquareSum;
   }
   VisitSums<X>(*state, [&](ValueKind kind, auto& sum) {
-    const SumValue* const value = *places[static_cast<std::size_t>(kind)];
+    const SumValue* const value = *by_kind[static_cast<std::size_t>(kind)];
     if (value == nullptr) return;
     FromValue{*value}(sum);
     if constexpr (kIsFloat<T> && X::kSums != exact::Sums::kNone) {
@@ -258,13 +258,13 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
 }  // namespace
 
 void PackExactly(const Job& job, const std::vector<ValueKind>& kinds, const void* states,
-                 std::int64_t count, const ReducedPlaces& places,
+                 std::int64_t count, const ReducedIndexMap& index_map,
                  std::vector<std::string>& values) {
   VisitFusion(job, [&](auto fusion) {
     using X = typename decltype(fusion)::type;
     const auto* const from = static_cast<const typename X::State*>(states);
     for (std::int64_t i = 0; i < count; ++i) {
-      PackState<X>(job.dtype, kinds, from[i], places, values);
+      PackState<X>(job.dtype, kinds, from[i], index_map, values);
     }
   });
 }

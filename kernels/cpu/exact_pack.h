@@ -17,16 +17,17 @@
 #include "absl/strings/string_view.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/part.h"
-#include "kernels/places.h"
+#include "kernels/reduced_index_map.h"
 #include "kernels/values.h"
 
 namespace warpfold::cpu {
 
 // Appends the values of `count` normalised states, output by output, to values[i] of kinds[i].
-// The states' indices are offsets in `places`; packed they are those in the whole. REQUIRES: the
+// The states' indices are offsets in `index_map`; packed they are those in the whole. REQUIRES: the
 // job's fusion has the kinds.
 void PackExactly(const Job& job, const std::vector<ValueKind>& kinds, const void* states,
-                 std::int64_t count, const ReducedPlaces& places, std::vector<std::string>& values);
+                 std::int64_t count, const ReducedIndexMap& index_map,
+                 std::vector<std::string>& values);
 
 // The inverse, which takes the values of `count` outputs from the front of each; the identity of
 // kinds that are not in `kinds`. The kind, if any, of which a value is not one that `elements` can

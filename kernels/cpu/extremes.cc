@@ -202,7 +202,7 @@ HWY_INLINE int FirstOf(const Lane* HWY_RESTRICT data, int count, const Predicate
 
 // ARGMIN and ARGMAX do not tell zeros of either sign apart, nor one NaN from another.
 template <typename T>
-HWY_INLINE int PlaceOfFloat(const T* HWY_RESTRICT data, int count, T wanted) {
+HWY_INLINE int IndexOfFloat(const T* HWY_RESTRICT data, int count, T wanted) {
   using Bits = internal::SameSizeInt<T>;
   constexpr Bits kMagnitude = internal::kAllButSign<Bits>;
   const auto* bits = reinterpret_cast<const Bits*>(data);
@@ -223,7 +223,7 @@ HWY_INLINE int PlaceOfFloat(const T* HWY_RESTRICT data, int count, T wanted) {
 }
 
 template <typename T>
-HWY_INLINE int PlaceOfInteger(const T* HWY_RESTRICT data, int count, T wanted) {
+HWY_INLINE int IndexOfInteger(const T* HWY_RESTRICT data, int count, T wanted) {
   using Lane = decltype(Integer(wanted));
   const auto* integers = reinterpret_cast<const Lane*>(data);
   const Lane lane = Integer(wanted);
@@ -250,12 +250,12 @@ struct ExtremesOf {
   static OrderedKey<T> Greatest(const T* HWY_RESTRICT data, int count) {
     return Both(data, count).greatest;
   }
-  static int Place(const T* HWY_RESTRICT data, int count, OrderedKey<T> key) {
+  static int IndexOf(const T* HWY_RESTRICT data, int count, OrderedKey<T> key) {
     const T wanted = FromKey<T>(key);
     if constexpr (kIsFloat<T>) {
-      return PlaceOfFloat(data, count, wanted);
+      return IndexOfFloat(data, count, wanted);
     } else {
-      return PlaceOfInteger(data, count, wanted);
+      return IndexOfInteger(data, count, wanted);
     }
   }
 };
@@ -264,7 +264,7 @@ struct ExtremesOf {
   const ExtremeLoops<T, omits_nan>* ExtremeLoops##name() {                                \
     using L = ExtremesOf<T, omits_nan>;                                                   \
     static constexpr ExtremeLoops<T, omits_nan> kLoops{&L::Both, &L::Least, &L::Greatest, \
-                                                       &L::Place};                        \
+                                                       &L::IndexOf};                      \
     return &kLoops;                                                                       \
   }
 WARPFOLD_LOOPS_OF_ELEMENTS(WARPFOLD_FOR_EACH_INTEGER)

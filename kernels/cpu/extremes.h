@@ -24,7 +24,7 @@ struct ExtremeLoops {
   OrderedKey<T> (*greatest)(const T* data, int count);
   // The number of the first element that ARGMIN or ARGMAX takes for the one with this key.
   // REQUIRES: there is one.
-  int (*place)(const T* data, int count, OrderedKey<T> key);
+  int (*index_of)(const T* data, int count, OrderedKey<T> key);
 };
 
 // The loops for this processor. Cheap after the first call; safe from any thread.

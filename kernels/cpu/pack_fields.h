@@ -103,7 +103,7 @@ bool IsKeyOfPlacedElement(std::int64_t key) {
     // But for NaN, whose key is no number's.
     const auto element = C::ElementOf(key);
     const auto stored = IsNan(element) ? element : Lift(Lower<S>(element));
-    return PromoteAt<C>(C::At(stored, 0), Place{}).key == key;
+    return PromoteAt<C>(C::At(stored, 0), ElementIndexing{}).key == key;
   }
 }
 

@@ -103,25 +103,26 @@ class RowTile {
     if constexpr (F::template kHas<Min<T>>) F::template Get<Min<T>>(acc) = keys.least;
     if constexpr (F::template kHas<Max<T>>) F::template Get<Max<T>>(acc) = keys.greatest;
     if constexpr (F::template kHas<ArgMin<T>>) {
-      F::template Get<ArgMin<T>>(acc) = PlaceOf<ArgMin<T>>(tile, count, keys.least, leaders.least);
+      F::template Get<ArgMin<T>>(acc) =
+          WithIndex<ArgMin<T>>(tile, count, keys.least, leaders.least);
     }
     if constexpr (F::template kHas<ArgMax<T>>) {
       F::template Get<ArgMax<T>>(acc) =
-          PlaceOf<ArgMax<T>>(tile, count, keys.greatest, leaders.greatest);
+          WithIndex<ArgMax<T>>(tile, count, keys.greatest, leaders.greatest);
     }
   }
 
   // The tile's best element, whose key is `key`, and where it is; the identity if it is none, does
   // not beat the `leader` or is not read.
   template <class C>
-  static typename C::Acc PlaceOf(const T* tile, int count, OrderedKey<T> key, Leader& leader) {
+  static typename C::Acc WithIndex(const T* tile, int count, OrderedKey<T> key, Leader& leader) {
     const bool is_none = F::kOmitsNan && key == C::Value::Identity();
     const bool is_beaten =
         leader.key.has_value() && C::Value::Combine(*leader.key, key) == *leader.key;
     if (is_none || is_beaten || !leader.is_read) return C::Identity();
     leader.key = key;
     const auto& loops = GetExtremeLoops<T, F::kOmitsNan>();
-    return C::At(FromKey<T>(key), loops.place(tile, count, key));
+    return C::At(FromKey<T>(key), loops.index_of(tile, count, key));
   }
 };
 

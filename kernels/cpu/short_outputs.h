@@ -97,9 +97,9 @@ class ShortOutputs {
 
   // The outputs from `first` on, of the columns side by side at `data`.
   void FoldColumns(const T* data, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                   std::int64_t first, const ColumnPlaces& places) {
+                   std::int64_t first, const ColumnIndexing& indexing) {
     T column[kColumnSumRowsMax];
-    Fold({data, step, rows, columns}, first, places, [&](std::int64_t c) {
+    Fold({data, step, rows, columns}, first, indexing, [&](std::int64_t c) {
       for (std::int64_t r = 0; r < rows; ++r) column[r] = data[r * step + c];
       return column;
     });
@@ -157,14 +157,14 @@ class ShortOutputs {
 
   // elements_of(c): those of column c, one after another.
   template <class ElementsOf>
-  void Fold(const Block& block, std::int64_t first, const ColumnPlaces& places,
+  void Fold(const Block& block, std::int64_t first, const ColumnIndexing& indexing,
             const ElementsOf& elements_of) {
     if (needs_statistics_) {
       FoldStatistics(block, first);
     } else {
       FoldSums(block, first);
     }
-    if (needs_values()) FoldValues(block, first, places);
+    if (needs_values()) FoldValues(block, first, indexing);
     for (std::int64_t c = 0; c < block.columns; ++c) {
       if (told_[c]) continue;
       State state = X::Identity();
@@ -223,12 +223,12 @@ class ShortOutputs {
   static bool IsFiniteSum(const exact::Pair& sum) { return std::isfinite(sum.high); }
 
   // All else.
-  void FoldValues(const Block& block, std::int64_t first, const ColumnPlaces& places) {
+  void FoldValues(const Block& block, std::int64_t first, const ColumnIndexing& indexing) {
     if constexpr (Values::kComponents > 0) {
       std::fill_n(values_.begin(), block.columns, Values::IdentityState());
       ColumnValues<Values>(run_.needs(), block.columns)
           .Add(
-              block.data, block.step, block.rows, places, [&](std::int64_t c) -> auto& {
+              block.data, block.step, block.rows, indexing, [&](std::int64_t c) -> auto& {
                 return values_[static_cast<std::size_t>(c)];
               });
       EmitRun<ValuesWriter>(output_, first, values_.data(), block.columns);

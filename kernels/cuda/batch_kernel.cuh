@@ -71,16 +71,17 @@ __device__ __forceinline__ typename F::State FoldItemTile(const typename F::Stor
   using T = typename F::Storage;
   const int first = static_cast<int>(tile) * kTileElements<T>;
   const int left = count - first < kTileElements<T> ? count - first : kTileElements<T>;
-  const Place place{.first = first};
+  const ElementIndexing indexing{.first = first};
   // Few paths, for each costs a second of compilation a fold: straight code where the fold is light
   // and vectors can load the tile.
   if constexpr (!kIsHeavy<F>) {
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % kVectorBytes == 0;
     if (is_aligned && left % kVectorElements<T> == 0) {
-      return F::Promote(FoldTileOf<F, Presence::kVectors, true>(data + first, left, lane), place);
+      return F::Promote(FoldTileOf<F, Presence::kVectors, true>(data + first, left, lane),
+                        indexing);
     }
   }
-  return F::Promote(FoldTileOf<F, Presence::kAny, false>(data + first, left, lane), place);
+  return F::Promote(FoldTileOf<F, Presence::kAny, false>(data + first, left, lane), indexing);
 }
 
 template <class F>

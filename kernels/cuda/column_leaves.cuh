@@ -62,13 +62,13 @@ struct RowsOfColumns {
     first += elements;
   }
   // Of column v, from leaf `leaf` on.
-  __device__ Place PlaceOf(std::int64_t leaf, int v) const {
+  __device__ ElementIndexing IndexingOf(std::int64_t leaf, int v) const {
     return {.first = first + leaf * kRows * inner + v, .step = inner};
   }
   __device__ static Value Identity() { return Swept::Identity(); }
   __device__ static Value Combine(const Value& a, const Value& b) { return Swept::Combine(a, b); }
   __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
-    return F::Promote(AccOf<F, Swept>(value), PlaceOf(leaf, v));
+    return F::Promote(AccOf<F, Swept>(value), IndexingOf(leaf, v));
   }
   // The rows of `leaves` leaves from `leaf` on.
   __device__ int RowsOfLeaves(std::int64_t leaf, int leaves) const {

@@ -47,12 +47,12 @@ struct RowsToAdd {
     chunks_per_row = (extent.count + chunk_elements - 1) / chunk_elements;
   }
 
-  struct Place {
+  struct Location {
     std::int64_t offset;  // of the row's first element
     std::int64_t sums;    // the number of its output's
   };
   // Of the i-th row that is added.
-  __device__ Place PlaceOf(std::int64_t i) const {
+  __device__ Location LocationOf(std::int64_t i) const {
     std::int64_t row = i;
     std::int64_t sums = 0;
     if (is_by_output) {
@@ -175,13 +175,13 @@ __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
     // Neighbouring warps have different rows, so that few add to the same words at once.
     const std::int64_t number = i % groups * kRowsAtATime + lane / kRowLanes;
     const bool has_row = number < work.rows;
-    const RowsToAdd::Place place = work.PlaceOf(has_row ? number : 0);
+    const RowsToAdd::Location location = work.LocationOf(has_row ? number : 0);
     const std::int64_t begin = i / groups * work.chunk_elements;
     const std::int64_t end =
         has_row ? min(begin + work.chunk_elements, work.extent.count) : std::int64_t{0};
-    AddRow<T, kSums, kRowLanes>(data + place.offset, work.extent.inner,
+    AddRow<T, kSums, kRowLanes>(data + location.offset, work.extent.inner,
                                 begin + (kRowLanes > 1 ? lane : 0), end, work.omits_nan, words,
-                                sums + place.sums);
+                                sums + location.sums);
   }
 }
 

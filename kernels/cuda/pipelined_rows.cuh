@@ -10,11 +10,11 @@
 #include <type_traits>
 
 #include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/index_search.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
-#include "kernels/cuda/row_places.cuh"
 #include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
   BeginPass();
   __shared__ SharedTile<T> shared[kPipelineWarps][2];
   __shared__ typename F::State states[kLanes];
-  __shared__ RowPlaces<F> places;
+  __shared__ IndexSearch<F> search;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   const RowBlock block = RowBlockOf(rows, launch, launch.tiles);
@@ -133,8 +133,8 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
   if (lane % kPipelineWarps == warp) tiles[lane] = tile_at(lane);
   if (lane == 0) tiles[kLanes + warp] = Tile{0, 0};
   __syncwarp();
-  places.Begin(sink);
-  typename RowPlaces<F>::OfWarp places_of_warp;
+  search.Begin(sink);
+  typename IndexSearch<F>::OfWarp search_of_warp;
   int buffer = 0;
 #pragma unroll 1
   for (int index = warp; index < launch.tiles; index += kPipelineWarps) {
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
                              const auto& combine) {
         return mine.template Fold<often.value>(identity, add, combine);
       };
-      const auto across = places.Across(index, launch, sink, places_of_warp);
+      const auto across = search.Across(index, launch, sink, search_of_warp);
       folded = AccOf<F, Swept>(FoldSweeps<Swept>(kTileElements<T>, sweep, across));
     } else if (tile.count > 0) {
       folded = FoldTileOf<F, Presence::kAny, false>(data + tile.offset, tile.count, lane);
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
     buffer ^= 1;
   }
   __syncthreads();
-  places.Finish(data, tiles, launch, sink, states);
+  search.Finish(data, tiles, launch, sink, states);
   if (warp != 0) return;
   const typename F::State state =
       FoldLanesByNeighbours<F>(states[lane & (launch.tiles - 1)], 1, tiles_per_row);

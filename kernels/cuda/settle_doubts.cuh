@@ -92,12 +92,12 @@ __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
 #pragma unroll 1
     for (std::int64_t step = first_step; step < end_step; ++step) {
       const std::int64_t part = found.shares ? 0 : step / work.chunks_per_row;
-      const RowsToAdd::Place place = work.PlaceOf(item * rows_per_item + part);
+      const RowsToAdd::Location location = work.LocationOf(item * rows_per_item + part);
       const std::int64_t begin = step % work.chunks_per_row * work.chunk_elements;
-      AddRow<T, kSums, kLanes>(static_cast<const T*>(doubts.tensor.d_data) + place.offset,
+      AddRow<T, kSums, kLanes>(static_cast<const T*>(doubts.tensor.d_data) + location.offset,
                                work.extent.inner, begin + lane,
                                min(begin + work.chunk_elements, work.extent.count), omits_nan,
-                               words, sums + (found.shares ? place.sums : own_slot));
+                               words, sums + (found.shares ? location.sums : own_slot));
     }
     if (found.shares) continue;
     __threadfence();  // the warp's additions are seen by what it reads

@@ -79,7 +79,7 @@ TEST(CutPlan, KnowsThePlacesOfItsElements) {
       for (std::int64_t kept = 0; kept < 2; ++kept) {
         for (std::int64_t c = 2; c < 5; ++c) {
           const std::int64_t index = (a * 3 + b) * 5 + c;
-          EXPECT_EQ(part.places.IndexOf(offset++), index);
+          EXPECT_EQ(part.index_map.IndexOf(offset++), index);
           is_in_part[static_cast<std::size_t>(index)] = true;
         }
       }

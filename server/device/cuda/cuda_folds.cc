@@ -58,10 +58,10 @@ CudaFolds::CudaFolds(const Plan& plan, const SegmentCutter& cutter, const cuda::
   }
   if (has_sums) {
     sums_.emplace(plan, cutter, device);
-    if (!leaves_states_) sums_at_ = places_.Take(sums_->sums_bytes());
+    if (!leaves_states_) sums_at_ = layout_.Take(sums_->sums_bytes());
     if (!sums_segments_) {
       doubts_.capacity = cuda::ListedDoubtsMax(outputs_);
-      doubts_at_ = places_.Take(static_cast<std::size_t>(doubts_.capacity) * sizeof(std::int64_t));
+      doubts_at_ = layout_.Take(static_cast<std::size_t>(doubts_.capacity) * sizeof(std::int64_t));
     }
   }
 }
@@ -70,7 +70,7 @@ void CudaFolds::AddPass(const Plan& plan, const SegmentCutter& cutter, const cud
                         Gives gives) {
   const CudaBackend backend(job, nullptr);
   const ScratchLayout layout(plan, cutter, backend);
-  passes_.push_back({backend, gives, layout, places_.Take(layout.total_bytes), std::nullopt});
+  passes_.push_back({backend, gives, layout, layout_.Take(layout.total_bytes), std::nullopt});
 }
 
 std::vector<std::size_t> CudaFolds::state_bytes() const {

@@ -17,7 +17,7 @@
 #include "kernels/finish.h"
 #include "kernels/fold.h"
 #include "kernels/plan.h"
-#include "kernels/scratch_places.h"
+#include "kernels/scratch_layout.h"
 #include "server/device/reduce/segments.h"
 
 namespace warpfold {
@@ -31,7 +31,7 @@ class ScratchLayout {
  public:
   template <class Backend>
   ScratchLayout(const Plan& plan, const SegmentCutter& cutter, const Backend& backend) {
-    ScratchPlaces places;
+    ScratchLayout layout;
     const Geometry& g = plan.geometry;
     const std::size_t state_bytes = backend.StateBytes();
     const auto bytes_of = [&](std::int64_t states) {
@@ -39,7 +39,7 @@ class ScratchLayout {
     };
     std::int64_t rows = g.row_count();
     for (const Geometry::Fold& fold : g.folds) {
-      states.push_back(places.Take(bytes_of(rows)));
+      states.push_back(layout.Take(bytes_of(rows)));
       rows = fold.outer * fold.inner;
     }
     std::size_t partial_bytes = 0;
@@ -56,22 +56,22 @@ class ScratchLayout {
         partials_of(g.outer % cutter.step(), g.reduce, g.inner);
         break;
       case SegmentKind::kRows:
-        plane = places.Take(bytes_of(g.inner));
-        segment = places.Take(bytes_of(g.inner));
+        plane = layout.Take(bytes_of(g.inner));
+        segment = layout.Take(bytes_of(g.inner));
         partials_of(1, cutter.step(), g.inner);
         partials_of(1, g.reduce % cutter.step(), g.inner);
         break;
       case SegmentKind::kRowPart:
-        plane = places.Take(bytes_of(g.inner));
-        segment = places.Take(bytes_of(cutter.step()));
+        plane = layout.Take(bytes_of(g.inner));
+        segment = layout.Take(bytes_of(cutter.step()));
         break;
     }
     for (const Geometry::Fold& fold : g.folds) {
       partial_bytes =
           std::max(partial_bytes, backend.StatesScratchBytes({fold.outer, fold.count, fold.inner}));
     }
-    partials = places.Take(partial_bytes);
-    total_bytes = places.total_bytes();
+    partials = layout.Take(partial_bytes);
+    total_bytes = layout.total_bytes();
   }
 
   std::vector<std::size_t> states;

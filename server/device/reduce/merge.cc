@@ -118,10 +118,10 @@ absl::StatusOr<std::vector<std::string>> MergeToResults(const Plan& whole,
 absl::StatusOr<std::vector<std::string>> MergeToValues(const Plan& whole,
                                                        const std::vector<PartValues>& parts) {
   std::vector<std::string> values(ValueKindsOf(whole).size());
-  const ReducedPlaces places{{{1, whole.reduced_count, 1}}, 0};
+  const ReducedIndexMap index_map{{{1, whole.reduced_count, 1}}, 0};
   const absl::Status joined =
       Joiner(whole, parts).Run([&](std::int64_t, std::int64_t count, const void* states) {
-        cpu::PackExactly(CpuJobOf(whole), ValueKindsOf(whole), states, count, places, values);
+        cpu::PackExactly(CpuJobOf(whole), ValueKindsOf(whole), states, count, index_map, values);
       });
   if (!joined.ok()) return joined;
   return values;

@@ -16,7 +16,8 @@ absl::StatusOr<std::vector<std::string>> PartValuesOf(const Plan& part, StatesOf
     if (part.element_count == 0) return values;
     for (std::int64_t first = 0; first < part.output_count; first += kOutputsAtOnce) {
       const std::int64_t count = std::min(kOutputsAtOnce, part.output_count - first);
-      cpu::PackExactly(CpuJobOf(part), kinds, states_of(first, count), count, part.places, values);
+      cpu::PackExactly(CpuJobOf(part), kinds, states_of(first, count), count, part.index_map,
+                       values);
     }
     return values;
   });

@@ -1,14 +1,14 @@
 // Where the elements of a part are among the whole's reduced axes: what makes an index of ARGMIN or
 // ARGMAX in a part one in the whole.
-#ifndef WARPFOLD_KERNELS_PLACES_H_
-#define WARPFOLD_KERNELS_PLACES_H_
+#ifndef WARPFOLD_KERNELS_REDUCED_INDEX_MAP_H_
+#define WARPFOLD_KERNELS_REDUCED_INDEX_MAP_H_
 
 #include <cstdint>
 #include <vector>
 
 namespace warpfold {
 
-struct ReducedPlaces {
+struct ReducedIndexMap {
   // A reduced dimension: the element at linear offset i of the part is number i / stride % length
   // in it, and the next one's index in the whole is index_stride more.
   struct Dimension {
@@ -28,4 +28,4 @@ struct ReducedPlaces {
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_KERNELS_PLACES_H_
+#endif  // WARPFOLD_KERNELS_REDUCED_INDEX_MAP_H_

@@ -6,8 +6,8 @@
 // time is instructions and not memory, look when the rows have been folded, in the one tile that
 // holds the extremum, and read it again: of 256 MiB of f32 all sixteen ops took 87.5 us so and 90.4
 // the other way, but ARGMIN 68.2 and 65.3 (H200, 2026-11-23).
-#ifndef WARPFOLD_KERNELS_CUDA_ROW_PLACES_CUH_
-#define WARPFOLD_KERNELS_CUDA_ROW_PLACES_CUH_
+#ifndef WARPFOLD_KERNELS_CUDA_INDEX_SEARCH_CUH_
+#define WARPFOLD_KERNELS_CUDA_INDEX_SEARCH_CUH_
 
 #include <cstdint>
 #include <limits>
@@ -35,7 +35,7 @@ struct BlockTile {
 // What a block shares to find places; all its threads call each function but Across. Of folds
 // without indices there are none to find.
 template <class F>
-struct NoPlaces {
+struct NoIndexSearch {
   using T = typename F::Storage;
   struct OfWarp {};  // what a warp keeps in registers, from one tile to the next
 
@@ -78,7 +78,7 @@ struct BestKeys {
 
 // Of light folds.
 template <class F>
-struct PlacesAtOnce : NoPlaces<F> {
+struct EagerIndexSearch : NoIndexSearch<F> {
   using T = typename F::Element;
   using OfWarp = BestKeys<T>;
 
@@ -136,10 +136,10 @@ struct PlacesAtOnce : NoPlaces<F> {
 // Of heavy folds. Until Finish a tile's state says that its extremum is its first element. Where a
 // warp has one tile of a row at most, each tile is searched at once.
 template <class F>
-struct PlacesLater : NoPlaces<F> {
+struct DeferredIndexSearch : NoIndexSearch<F> {
   using T = typename F::Element;
   using Stored = typename F::Storage;
-  using OfWarp = typename NoPlaces<F>::OfWarp;
+  using OfWarp = typename NoIndexSearch<F>::OfWarp;
 
   struct AcrossTile : AcrossLanes {
     const Sink<F>& sink;
@@ -204,10 +204,10 @@ struct PlacesLater : NoPlaces<F> {
 };
 
 template <class F>
-using RowPlaces =
-    std::conditional_t<!kHasIndices<F>, NoPlaces<F>,
-                       std::conditional_t<kIsHeavy<F>, PlacesLater<F>, PlacesAtOnce<F>>>;
+using IndexSearch = std::conditional_t<
+    !kHasIndices<F>, NoIndexSearch<F>,
+    std::conditional_t<kIsHeavy<F>, DeferredIndexSearch<F>, EagerIndexSearch<F>>>;
 
 }  // namespace warpfold::cuda
 
-#endif  // WARPFOLD_KERNELS_CUDA_ROW_PLACES_CUH_
+#endif  // WARPFOLD_KERNELS_CUDA_INDEX_SEARCH_CUH_
