@@ -74,7 +74,7 @@ __device__ __forceinline__ typename F::State FoldItemTile(const typename F::Stor
   const ElementIndexing indexing{.first = first};
   // Few paths, for each costs a second of compilation a fold: straight code where the fold is light
   // and vectors can load the tile.
-  if constexpr (!kIsHeavy<F>) {
+  if constexpr (!kHasManyAccumulators<F>) {
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % kVectorBytes == 0;
     if (is_aligned && left % kVectorElements<T> == 0) {
       return F::Promote(FoldTileOf<F, Presence::kVectors, true>(data + first, left, lane),
@@ -85,7 +85,8 @@ __device__ __forceinline__ typename F::State FoldItemTile(const typename F::Stor
 }
 
 template <class F>
-__global__ void __launch_bounds__(kBatchWarps * 32, (kIsHeavy<F> ? 16 : 32) / kBatchWarps)
+__global__ void __launch_bounds__(kBatchWarps * 32,
+                                  (kHasManyAccumulators<F> ? 16 : 32) / kBatchWarps)
     BatchKernel(const BatchItem* __restrict__ items, const __grid_constant__ BatchLaunch launch) {
   using State = typename F::State;
   const int warp = static_cast<int>(threadIdx.x) / 32;

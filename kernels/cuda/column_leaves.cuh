@@ -26,8 +26,8 @@ inline constexpr int kColumnVector = [] {
   constexpr std::size_t kRunningBytesMax = exact::kIsBounded<F> ? 64 : 32;
   constexpr std::size_t kStateBytesMax = 64;
   constexpr std::size_t kElementBytes = sizeof(typename F::Storage);
-  if (kIsHeavy<F>) return 1;
-  if (kIsLong<F>) return kElementBytes < 4 ? 4 / static_cast<int>(kElementBytes) : 1;
+  if (kHasManyAccumulators<F>) return 1;
+  if (kIsComputeBound<F>) return kElementBytes < 4 ? 4 / static_cast<int>(kElementBytes) : 1;
   int columns = kVectorElements<typename F::Storage>;
   while (columns > 1 && (columns * sizeof(typename F::Acc) > kRunningBytesMax ||
                          columns * sizeof(typename F::State) > kStateBytesMax)) {

@@ -66,7 +66,7 @@ class EngineOf final : public Engine {
   std::size_t StatesScratchBytes(const Extent& extent) const override {
     std::size_t bytes = 0;
     std::int64_t count = extent.count;
-    while ((count = PlanStates(extent.outputs(), count, kIsHeavy<F>).parts) > 1) {
+    while ((count = PlanStates(extent.outputs(), count, kHasManyAccumulators<F>).parts) > 1) {
       bytes += PartialBytes(count, extent.outputs());
     }
     return bytes;
@@ -81,7 +81,7 @@ class EngineOf final : public Engine {
     Sink<F> sink = SinkFor<F>(output, extent.outputs());
     if (pass.parts > 1) {
       sink.d_states = static_cast<State*>(d_scratch);
-      sink.order = OrderForStates(extent.outputs(), pass.parts, kIsHeavy<F>);
+      sink.order = OrderForStates(extent.outputs(), pass.parts, kHasManyAccumulators<F>);
     }
     const cudaError_t error =
         LaunchFirstPass(data, extent, pass, sink, device.overlaps_passes, stream);
@@ -121,11 +121,11 @@ class EngineOf final : public Engine {
     const std::int64_t outputs = outer * states.inner;
     State* scratch = static_cast<State*>(d_scratch);
     while (true) {
-      const TreeLaunch launch = PlanStates(outputs, states.count, kIsHeavy<F>);
+      const TreeLaunch launch = PlanStates(outputs, states.count, kHasManyAccumulators<F>);
       Sink<F> sink = SinkFor<F>(output, outputs);
       if (launch.parts > 1) {
         sink.d_states = scratch;
-        sink.order = OrderForStates(outputs, launch.parts, kIsHeavy<F>);
+        sink.order = OrderForStates(outputs, launch.parts, kHasManyAccumulators<F>);
       }
       const cudaError_t error =
           LaunchStates(states, outer, launch, sink, device.overlaps_passes, stream);
@@ -139,7 +139,7 @@ class EngineOf final : public Engine {
   }
 
   static std::size_t PartialBytes(std::int64_t parts, std::int64_t outputs) {
-    const std::int64_t slots = OrderForStates(outputs, parts, kIsHeavy<F>).Slots(parts);
+    const std::int64_t slots = OrderForStates(outputs, parts, kHasManyAccumulators<F>).Slots(parts);
     return static_cast<std::size_t>(slots * outputs) * sizeof(State);
   }
 
@@ -163,7 +163,7 @@ class EngineOf final : public Engine {
       const bool has_vectors = aligned && extent.inner % kColumnVector<F> == 0;
       constexpr ColumnLoop kPipelinedLoop =
           kKeyBits<T> == 64 ? ColumnLoop::kWidePipelined : ColumnLoop::kPipelined;
-      constexpr ColumnLoop kLoop = kIsLong<F>             ? ColumnLoop::kLong
+      constexpr ColumnLoop kLoop = kIsComputeBound<F>     ? ColumnLoop::kComputeBound
                                    : kPipelinesColumns<F> ? kPipelinedLoop
                                                           : ColumnLoop::kPlain;
       pass.columns = PlanColumns(extent.outputs(), has_vectors ? kColumnVector<F> : 1,
@@ -184,7 +184,7 @@ class EngineOf final : public Engine {
       return pass;
     }
     const std::int64_t row_tiles = CeilDiv(extent.count, kTileElements<T>);
-    pass.rows = pass.vectors && kIsLong<F>
+    pass.rows = pass.vectors && kIsComputeBound<F>
                     ? PlanPipelinedRows(extent.outer, row_tiles, kBlockOverhead<F>, device)
                     : PlanRows(extent.outer, row_tiles, pass.vectors ? kTileAWarp : kUnalignedTiles,
                                device);
@@ -204,7 +204,7 @@ class EngineOf final : public Engine {
       }
       case FirstPass::Kind::kRows: {
         const auto kernel = RowKernelFor(pass.rows.tiles, pass.vectors, sink);
-        const int warps = pass.vectors && kIsLong<F> ? kPipelineWarps : pass.rows.tiles;
+        const int warps = pass.vectors && kIsComputeBound<F> ? kPipelineWarps : pass.rows.tiles;
         return LaunchPass(
             kernel,
             {static_cast<unsigned>(pass.rows.blocks), static_cast<unsigned>(warps) * 32, overlaps},
@@ -227,7 +227,7 @@ class EngineOf final : public Engine {
   // it, 8.7 alone (H200, 2026-11-22).
   template <class Visit>
   static auto VisitSwept(const Sink<F>& sink, const Visit& visit) {
-    if constexpr (kHasIndices<F> && !kIsHeavy<F>) {
+    if constexpr (kHasIndices<F> && !kHasManyAccumulators<F>) {
       if (!sink.reads_arg_max) return visit.template operator()<PlainFold<T, ArgMin<Element>>>();
       if (!sink.reads_arg_min) return visit.template operator()<PlainFold<T, ArgMax<Element>>>();
     }
@@ -241,7 +241,7 @@ class EngineOf final : public Engine {
   // of 2^26 f32 in rows of 128 took 86 us so, and 89 with eight (H100, 2026-11-27). What is long
   // work for each element has fewer kernels.
   static constexpr ShortRowWays kRowWays =
-      kIsLong<F>           ? ShortRowWays{{4, 1}, 2, kRowVectorsAtOnce<F>}
+      kIsComputeBound<F>   ? ShortRowWays{{4, 1}, 2, kRowVectorsAtOnce<F>}
       : exact::kIsExact<F> ? ShortRowWays{{8, 4, 2, 1}, 4, kRowVectorsAtOnce<F>}
                            : ShortRowWays{{1, 2, 4}, 3, kRowVectorsAtOnce<F>};
   static constexpr ShortRowWays kRowWaysUnaligned = {{1}, 1, kRowVectorsAtOnce<F, false>};
@@ -250,7 +250,7 @@ class EngineOf final : public Engine {
     if constexpr (!kIsProduct) {
       if (pass.vectors) {
         const int vectors = pass.short_rows.thread_vectors;
-        if constexpr (!kIsLong<F>) {
+        if constexpr (!kIsComputeBound<F>) {
           if constexpr (exact::kIsExact<F>) {
             if (vectors == 8) return ShortRowKernel<F, 8, true>;
           }
@@ -264,7 +264,7 @@ class EngineOf final : public Engine {
 
   static auto RowKernelFor(int tiles, bool vectors, const Sink<F>& sink) {
     if (!vectors) return RowKernel<F, 8, false>;
-    if constexpr (kIsLong<F>) {
+    if constexpr (kIsComputeBound<F>) {
       return VisitSwept(sink, [&]<class Swept>() { return PipelinedRowKernel<F, Swept>; });
     } else {
       return tiles == 16 ? RowKernel<F, 16, true> : RowKernel<F, 4, true>;
@@ -274,7 +274,7 @@ class EngineOf final : public Engine {
   template <class Swept, int kVector>
   static cudaError_t LaunchColumns(const T* data, const Extent& extent, const TreeLaunch& launch,
                                    const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
-    if constexpr (kIsLong<F>) {
+    if constexpr (kIsComputeBound<F>) {
       using Leaves = LongColumnLeaves<F, Swept, kVector>;
       return LaunchTree<Leaves>({data, extent.count, extent.inner, extent.first}, extent.outer,
                                 launch, sink, overlaps, stream);
@@ -296,7 +296,7 @@ class EngineOf final : public Engine {
                                   const TreeLaunch& launch, const Sink<F>& sink, bool overlaps,
                                   cudaStream_t stream) {
     using Leaves = StateLeaves<F>;
-    if constexpr (!kIsHeavy<F>) {
+    if constexpr (!kHasManyAccumulators<F>) {
       if (launch.leaves == 1)
         return LaunchTree<Leaves, 1>(states, outer, launch, sink, overlaps, stream);
       if (launch.leaves == 8)

@@ -206,7 +206,7 @@ struct DeferredIndexSearch : NoIndexSearch<F> {
 template <class F>
 using IndexSearch = std::conditional_t<
     !kHasIndices<F>, NoIndexSearch<F>,
-    std::conditional_t<kIsHeavy<F>, DeferredIndexSearch<F>, EagerIndexSearch<F>>>;
+    std::conditional_t<kHasManyAccumulators<F>, DeferredIndexSearch<F>, EagerIndexSearch<F>>>;
 
 }  // namespace warpfold::cuda
 

@@ -163,7 +163,7 @@ constexpr ColumnWay kWidePipelinedWays[] = {{false, 8, 256, 896, true},
                                             {false, 1, 256, 0, true},
                                             {false, 8, 128, 0, true},
                                             {false, 1, 256, 0}};
-constexpr ColumnWay kLongWays[] = {
+constexpr ColumnWay kComputeBoundWays[] = {
     {true, 16, 256, 1024, true}, {true, 8, 256, 512}, {true, 8, 128, 256}, {false, 1, 256, 0}};
 
 // The ways to choose from, in order; the last one suits all columns.
@@ -175,8 +175,8 @@ std::span<const ColumnWay> WaysOf(ColumnLoop loop) {
       return kPipelinedWays;
     case ColumnLoop::kWidePipelined:
       return kWidePipelinedWays;
-    case ColumnLoop::kLong:
-      return kLongWays;
+    case ColumnLoop::kComputeBound:
+      return kComputeBoundWays;
   }
   __builtin_unreachable();
 }
@@ -210,7 +210,7 @@ TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count
                        const DeviceShape& device) {
   const std::int64_t leaves_max = PowerOfTwoAtLeast(leaf_count);
   for (const ColumnWay& way : WaysOf(loop)) {
-    if (loop != ColumnLoop::kLong && !FitsColumns(way, vector, leaves_max)) continue;
+    if (loop != ColumnLoop::kComputeBound && !FitsColumns(way, vector, leaves_max)) continue;
     const int columns = way.has_vectors ? vector : 1;
     const int leaves = static_cast<int>(std::min<std::int64_t>(way.leaves, leaves_max));
     TreeLaunch launch =
@@ -224,9 +224,9 @@ TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count
   __builtin_unreachable();
 }
 
-TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool heavy) {
+TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool has_many_accumulators) {
   // Every pass is a launch, so the fewest passes win: the shortest run that ends in this one.
-  if (!heavy) {
+  if (!has_many_accumulators) {
     for (const int leaves : {1, 8}) {
       const TreeLaunch launch = TreeWithLeaves(leaves, outputs, state_count);
       if (launch.parts == 1) return launch;
@@ -247,8 +247,9 @@ TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool heavy
   return TreeWithLeaves(are_few ? 1 : 8, outputs, state_count, kTreeThreads, threads_x);
 }
 
-PartialOrder OrderForStates(std::int64_t outputs, std::int64_t state_count, bool heavy) {
-  const TreeLaunch launch = PlanStates(outputs, state_count, heavy);
+PartialOrder OrderForStates(std::int64_t outputs, std::int64_t state_count,
+                            bool has_many_accumulators) {
+  const TreeLaunch launch = PlanStates(outputs, state_count, has_many_accumulators);
   return {std::countr_zero(static_cast<unsigned>(launch.leaves)), launch.parts * launch.threads_y};
 }
 

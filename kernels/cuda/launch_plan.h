@@ -113,16 +113,16 @@ enum class ColumnLoop {
   kPlain,
   kPipelined,      // also with the next leaf on its way, of vectors (pipelined_columns.cuh)
   kWidePipelined,  // the same of elements of 8 bytes
-  kLong            // as they are long work (pairs.cuh)
+  kComputeBound    // as they are long work (pairs.cuh)
 };
 // First pass over `outputs` columns. `vector`: how many neighbours a thread can load at a time;
 // `leaf_count`: leaves along the count.
 TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, ColumnLoop loop,
                        const DeviceShape& device);
 
-// Second pass over `state_count` states for each of `outputs` outputs. `heavy`: joining two states
-// is itself long work.
-TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool heavy);
+// Second pass over `state_count` states for each of `outputs` outputs. `has_many_accumulators`:
+// joining two states is itself long work.
+TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool has_many_accumulators);
 
 // Where a pass leaves partial `index` so that the next pass reads neighbours with neighbouring
 // threads: a thread of that pass folds 2^leaves_log2 neighbouring partials, one after another, and
@@ -141,7 +141,8 @@ struct PartialOrder {
     return leaves_log2 == 0 ? count : threads << leaves_log2;
   }
 };
-PartialOrder OrderForStates(std::int64_t outputs, std::int64_t state_count, bool heavy);
+PartialOrder OrderForStates(std::int64_t outputs, std::int64_t state_count,
+                            bool has_many_accumulators);
 
 }  // namespace warpfold::cuda
 

@@ -13,7 +13,7 @@ namespace warpfold::cuda {
 // Whether a fold has so many components, or one so large, that straight code for it takes a
 // compiler minutes and more registers than a light one's.
 template <class F>
-inline constexpr bool kIsHeavy =
+inline constexpr bool kHasManyAccumulators =
     F::kComponents > 3 || F::template kHas<exact::ExactProduct<typename F::Element>>;
 // Whether a fold looks for places, each in a further sweep.
 template <class F>
@@ -22,7 +22,7 @@ inline constexpr bool kHasIndices = F::template kHas<ArgMin<typename F::Element>
 // or its sweeps: there is little to gain then from straight code for many elements a thread, which
 // is large.
 template <class F>
-inline constexpr bool kIsLong = kIsHeavy<F> || kHasIndices<F>;
+inline constexpr bool kIsComputeBound = kHasManyAccumulators<F> || kHasIndices<F>;
 
 // leaf(first) ... leaf(first + kCount - 1), by neighbouring pairs, as straight code.
 template <int kCount, typename Value, class Leaf, class Combine>

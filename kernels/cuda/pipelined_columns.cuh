@@ -22,7 +22,8 @@ namespace warpfold::cuda {
 template <class F>
 inline constexpr bool kPipelinesColumns = [] {
   constexpr int kElementBytes = static_cast<int>(sizeof(typename F::Storage));
-  return !kIsLong<F> && kElementBytes >= 4 && kColumnVector<F> * kElementBytes == kVectorBytes;
+  return !kIsComputeBound<F> && kElementBytes >= 4 &&
+         kColumnVector<F> * kElementBytes == kVectorBytes;
 }();
 
 template <class F>

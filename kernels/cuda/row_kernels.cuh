@@ -153,11 +153,11 @@ __device__ __forceinline__ typename F::Acc FoldTile(const typename F::Storage* t
                                                     int lane) {
   using T = typename F::Storage;
   if constexpr (!kAligned) {
-    return FoldTileOf<F, Presence::kAny, !kIsHeavy<F>>(tile, count, lane);
+    return FoldTileOf<F, Presence::kAny, !kHasManyAccumulators<F>>(tile, count, lane);
   } else {
     if (count == kTileElements<T>) return FoldTileOf<F, Presence::kAll, true>(tile, count, lane);
     if (count % kVectorElements<T> == 0) {
-      return FoldTileOf<F, Presence::kVectors, !kIsHeavy<F>>(tile, count, lane);
+      return FoldTileOf<F, Presence::kVectors, !kHasManyAccumulators<F>>(tile, count, lane);
     }
     return FoldTileOf<F, Presence::kAny, false>(tile, count, lane);  // at the end of the tensor
   }
@@ -185,7 +185,7 @@ __device__ __forceinline__ RowBlock RowBlockOf(std::int64_t rows, const RowLaunc
 // in halves: 63.4 instead of 60.2 us for 256 MiB (H200, 2026-11-21). Folds of many components need
 // more registers than that.
 template <class F, int kWarps, bool kAligned>
-__global__ void __launch_bounds__(kWarps * 32, (kIsHeavy<F> ? 16 : 32) / kWarps)
+__global__ void __launch_bounds__(kWarps * 32, (kHasManyAccumulators<F> ? 16 : 32) / kWarps)
     RowKernel(const typename F::Storage* __restrict__ data, std::int64_t first_element,
               std::int64_t rows, std::int64_t row_elements, RowLaunch launch,
               const __grid_constant__ Sink<F> sink) {

@@ -52,7 +52,7 @@ struct RowShare {
 // several, or blocks would end as soon as they had begun. Not of unaligned bytes, which it loads
 // one by one: 2^26 rows of four took 930 us, and 1,615 by four rows (H100, 2026-11-27).
 template <class F, bool kAligned = true>
-inline constexpr int kRowVectorsAtOnce = kIsLong<F> ||
+inline constexpr int kRowVectorsAtOnce = kIsComputeBound<F> ||
                                                  (!kAligned && sizeof(typename F::Storage) == 1)
                                              ? 1
                                              : 4;
@@ -92,7 +92,10 @@ __device__ __forceinline__ void FinishRows(const Sink<F>& sink, std::int64_t fir
 // 64 registers a thread, of statistics of elements of eight bytes 80: the nine of 2^25 f64 in rows
 // of 16 took 356 us with 64, 321 with 94 and 364 with 118 (H100, 2026-11-27).
 template <class F>
-inline constexpr int kShortRowBlocksPerSm = kIsHeavy<F> && sizeof(typename F::Storage) == 8 ? 3 : 4;
+inline constexpr int kShortRowBlocksPerSm = kHasManyAccumulators<F> &&
+                                                    sizeof(typename F::Storage) == 8
+                                                ? 3
+                                                : 4;
 
 // kAligned: every row starts on 16 bytes and is whole vectors.
 template <class F, int kVectors, bool kAligned>

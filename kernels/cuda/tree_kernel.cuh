@@ -72,7 +72,7 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldStatesOf(const Leaves& leav
     leaves.Load(index, columns.of);
     return columns;
   };
-  if constexpr (kIsHeavy<F>) {
+  if constexpr (kHasManyAccumulators<F>) {
     if (count == 1) return leaf(first);
     // Two are on their way at once.
     const auto pair = [&](int index) {

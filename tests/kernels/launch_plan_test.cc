@@ -103,7 +103,7 @@ TEST(PlanColumns, CoversEveryLeafOnce) {
   for (const std::int64_t outputs : kSizes) {
     for (const std::int64_t leaves : kSizes) {
       for (const ColumnLoop loop : {ColumnLoop::kPlain, ColumnLoop::kPipelined,
-                                    ColumnLoop::kWidePipelined, ColumnLoop::kLong}) {
+                                    ColumnLoop::kWidePipelined, ColumnLoop::kComputeBound}) {
         for (const int vector : {1, 4}) {
           const TreeLaunch launch = PlanColumns(outputs * vector, vector, leaves, loop, {});
           ExpectSoundTree(launch, outputs * vector / launch.vector, leaves);
@@ -146,7 +146,7 @@ TEST(PlanColumns, PipelinesNothingButVectors) {
   for (const std::int64_t outputs : kSizes) {
     for (const std::int64_t leaves : kSizes) {
       EXPECT_FALSE(PlanColumns(outputs, 1, leaves, ColumnLoop::kPipelined, {}).is_pipelined);
-      for (const ColumnLoop loop : {ColumnLoop::kPlain, ColumnLoop::kLong}) {
+      for (const ColumnLoop loop : {ColumnLoop::kPlain, ColumnLoop::kComputeBound}) {
         EXPECT_FALSE(PlanColumns(4 * outputs, 4, leaves, loop, {}).is_pipelined);
       }
     }
@@ -178,7 +178,7 @@ TEST(PlanColumns, TakesNoMoreLeavesAThreadThanAColumnHas) {
   const DeviceShape h200 = {.sm_count = 132};
   EXPECT_EQ(PlanColumns(1 << 24, 4, 2, ColumnLoop::kPlain, h200).leaves, 2);
   EXPECT_EQ(PlanColumns(1 << 24, 4, 7, ColumnLoop::kPlain, h200).leaves, 8);
-  EXPECT_EQ(PlanColumns(1 << 24, 1, 2, ColumnLoop::kLong, h200).leaves, 2);
+  EXPECT_EQ(PlanColumns(1 << 24, 1, 2, ColumnLoop::kComputeBound, h200).leaves, 2);
 }
 
 class PlanStatesOf : public ::testing::TestWithParam<bool> {
@@ -228,13 +228,13 @@ TEST(PlanStates, GivesAThreadTwoHeavyStatesOfALongRowAtMost) {
 }
 
 constexpr ShortRowWays kLightWays = {{8, 4, 2, 1}, 4, 4};
-constexpr ShortRowWays kLongWays = {{4, 1}, 2, 1};
+constexpr ShortRowWays kComputeBoundWays = {{4, 1}, 2, 1};
 constexpr ShortRowWays kCheapWays = {{1, 2, 4}, 3, 4};
 
 TEST(PlanShortRows, CoversEveryVectorOfEveryRow) {
   for (const std::int64_t rows : kSizes) {
     for (const int vectors : {1, 2, 3, 4, 5, 31, 32, 33, 127, 128}) {
-      for (const ShortRowWays& ways : {kLightWays, kLongWays, kCheapWays}) {
+      for (const ShortRowWays& ways : {kLightWays, kComputeBoundWays, kCheapWays}) {
         for (const int block_rows_max : {kShortRowThreads / 2, 4 * kShortRowThreads}) {
           const ShortRowLaunch launch = PlanShortRows(rows, vectors, ways, block_rows_max, {});
           EXPECT_LE(launch.threads_log2, 5);

@@ -48,7 +48,7 @@ absl::StatusOr<std::string> Packed(const inference::InferTensorContents& content
 absl::StatusOr<std::string> PackedAs(const inference::InferTensorContents& contents, DType dtype) {
   return VisitDType(dtype, [&](auto tag) -> absl::StatusOr<std::string> {
     using T = typename decltype(tag)::type;
-    constexpr bool kIsLong = sizeof(T) == sizeof(std::int64_t);
+    constexpr bool kIsComputeBound = sizeof(T) == sizeof(std::int64_t);
     if constexpr (std::is_same_v<T, Bool>) {
       return Packed<std::uint8_t>(contents, contents.bool_contents(), "bool_contents", dtype);
     } else if constexpr (std::is_same_v<T, float>) {
@@ -59,12 +59,12 @@ absl::StatusOr<std::string> PackedAs(const inference::InferTensorContents& conte
       return absl::InvalidArgumentError(absl::StrCat("inputs.contents: ", DatatypeName(dtype),
                                                      " travels in raw_input_contents only"));
     } else if constexpr (std::is_signed_v<T>) {
-      if constexpr (kIsLong) {
+      if constexpr (kIsComputeBound) {
         return Packed<T>(contents, contents.int64_contents(), "int64_contents", dtype);
       } else {
         return Packed<T>(contents, contents.int_contents(), "int_contents", dtype);
       }
-    } else if constexpr (kIsLong) {
+    } else if constexpr (kIsComputeBound) {
       return Packed<T>(contents, contents.uint64_contents(), "uint64_contents", dtype);
     } else {
       return Packed<T>(contents, contents.uint_contents(), "uint_contents", dtype);
