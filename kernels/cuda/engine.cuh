@@ -178,9 +178,9 @@ class EngineOf final : public Engine {
         (whole_vectors && extent.count <= kTileElements<T> / 2)) {
       pass.kind = FirstPass::Kind::kShortRows;
       pass.vectors = whole_vectors;
-      pass.short_rows =
-          PlanShortRows(extent.outer, CeilDiv(extent.count, kVector),
-                        whole_vectors ? kRowWays : kRowWaysUnaligned, kBlockRowsMax<F>, device);
+      pass.short_rows = PlanShortRows(extent.outer, CeilDiv(extent.count, kVector),
+                                      whole_vectors ? kRowCandidates : kRowCandidatesUnaligned,
+                                      kBlockRowsMax<F>, device);
       return pass;
     }
     const std::int64_t row_tiles = CeilDiv(extent.count, kTileElements<T>);
@@ -240,11 +240,12 @@ class EngineOf final : public Engine {
   // elements is much; of extrema and counts few, so that neighbours read side by side: the minima
   // of 2^26 f32 in rows of 128 took 86 us so, and 89 with eight (H100, 2026-11-27). What is long
   // work for each element has fewer kernels.
-  static constexpr ShortRowWays kRowWays =
-      kIsComputeBound<F>   ? ShortRowWays{{4, 1}, 2, kRowVectorsAtOnce<F>}
-      : exact::kIsExact<F> ? ShortRowWays{{8, 4, 2, 1}, 4, kRowVectorsAtOnce<F>}
-                           : ShortRowWays{{1, 2, 4}, 3, kRowVectorsAtOnce<F>};
-  static constexpr ShortRowWays kRowWaysUnaligned = {{1}, 1, kRowVectorsAtOnce<F, false>};
+  static constexpr ShortRowCandidates kRowCandidates =
+      kIsComputeBound<F>   ? ShortRowCandidates{{4, 1}, 2, kRowVectorsAtOnce<F>}
+      : exact::kIsExact<F> ? ShortRowCandidates{{8, 4, 2, 1}, 4, kRowVectorsAtOnce<F>}
+                           : ShortRowCandidates{{1, 2, 4}, 3, kRowVectorsAtOnce<F>};
+  static constexpr ShortRowCandidates kRowCandidatesUnaligned = {
+      {1}, 1, kRowVectorsAtOnce<F, false>};
 
   static auto ShortRowKernelFor(const FirstPass& pass) {
     if constexpr (!kIsProduct) {

@@ -16,21 +16,22 @@ int CeilLog2(std::int64_t n) {
 
 }  // namespace
 
-ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_vectors, const ShortRowWays& ways,
-                             int block_rows_max, const DeviceShape& device) {
+ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_vectors,
+                             const ShortRowCandidates& candidates, int block_rows_max,
+                             const DeviceShape& device) {
   constexpr int kRowThreadsMax = 32;
   constexpr int kFinishedRows = 32;  // of a block: as many as a warp finishes
   ShortRowLaunch best{.blocks = 0};
-  for (int way = 0; way < ways.count; ++way) {
+  for (int way = 0; way < candidates.count; ++way) {
     ShortRowLaunch launch;
-    launch.thread_vectors = ways.thread_vectors[way];
+    launch.thread_vectors = candidates.thread_vectors[way];
     const std::int64_t needed = CeilDiv(row_vectors, launch.thread_vectors);
     if (needed > kRowThreadsMax) continue;
     // Two neighbouring threads read the 32 bytes that memory gives at least; of the shortest rows
     // one thread's loads do. Nor are threads for vectors that there are not.
     const bool is_idle = launch.thread_vectors > PowerOfTwoAtLeast(row_vectors);
     if (is_idle || needed < (row_vectors > 4 ? 2 : 1)) continue;
-    const int rows_at_once = ways.RowsAtOnce(launch.thread_vectors);
+    const int rows_at_once = candidates.RowsAtOnce(launch.thread_vectors);
     const int threads_min = kShortRowThreads * rows_at_once / block_rows_max;
     launch.threads_log2 = CeilLog2(std::max<std::int64_t>(needed, threads_min));
     const int step_rows = (kShortRowThreads >> launch.threads_log2) * rows_at_once;
@@ -122,7 +123,7 @@ TreeLaunch TreeWithLeaves(int leaves, std::int64_t groups, std::int64_t leaf_cou
 }
 
 // A way to go over columns, and the threads it has to give each SM to be taken.
-struct ColumnWay {
+struct ColumnCandidate {
   bool has_vectors;
   int leaves;
   int block_threads;
@@ -136,7 +137,7 @@ struct ColumnWay {
 // a fusion of seven element types, in 1,933 cases of 1 MiB to 4 GiB, these took 3.1 % longer in the
 // mean than the fastest of 17 ways did, 48 % at most (H200, graph replays, 2026-11-23). Of few
 // elements one pass of few threads beats two of many: two take about 1 us longer.
-constexpr ColumnWay kPlainWays[] = {
+constexpr ColumnCandidate kPlainCandidates[] = {
     {true, 16, 256, 256, true}, {true, 32, 256, 384, true}, {true, 32, 256, 6000},
     {true, 16, 128, 256},       {true, 8, 256, 128, true},  {true, 8, 128, 128},
     {false, 8, 256, 96, true},  {false, 8, 128, 96},        {true, 2, 256, 96, true},
@@ -146,55 +147,57 @@ constexpr ColumnWay kPlainWays[] = {
 // and f64 in 285 cases of 64 KiB to 512 MiB, 0.8 % and 1.3 % longer than the fastest of 16 ways, 7
 // and 17 % at most (H100, graph replays, 2026-11-27). A second pass over bounded sums takes 1 to 2
 // us, which one pass of few threads saves.
-constexpr ColumnWay kPipelinedWays[] = {{true, kPipelinedLeaves, 256, 896, true, true, 16},
-                                        {true, 32, 128, 192, false, false, 16},
-                                        {false, 8, 256, 0, true},
-                                        {true, kPipelinedLeaves, 256, 64, false, true, 8},
-                                        {true, 8, 128, 384},
-                                        {false, 8, 128, 0},
-                                        {true, 2, 256, 128, true},
-                                        {false, 1, 256, 0}};
-constexpr ColumnWay kWidePipelinedWays[] = {{false, 8, 256, 896, true},
-                                            {true, 8, 256, 512, false, false, 16},
-                                            {true, kPipelinedLeaves, 256, 64, false, true, 8},
-                                            {false, 8, 256, 64, true},
-                                            {false, 8, 128, 64},
-                                            {true, 2, 256, 96},
-                                            {false, 1, 256, 0, true},
-                                            {false, 8, 128, 0, true},
-                                            {false, 1, 256, 0}};
-constexpr ColumnWay kComputeBoundWays[] = {
+constexpr ColumnCandidate kPipelinedCandidates[] = {
+    {true, kPipelinedLeaves, 256, 896, true, true, 16},
+    {true, 32, 128, 192, false, false, 16},
+    {false, 8, 256, 0, true},
+    {true, kPipelinedLeaves, 256, 64, false, true, 8},
+    {true, 8, 128, 384},
+    {false, 8, 128, 0},
+    {true, 2, 256, 128, true},
+    {false, 1, 256, 0}};
+constexpr ColumnCandidate kWidePipelinedCandidates[] = {
+    {false, 8, 256, 896, true},
+    {true, 8, 256, 512, false, false, 16},
+    {true, kPipelinedLeaves, 256, 64, false, true, 8},
+    {false, 8, 256, 64, true},
+    {false, 8, 128, 64},
+    {true, 2, 256, 96},
+    {false, 1, 256, 0, true},
+    {false, 8, 128, 0, true},
+    {false, 1, 256, 0}};
+constexpr ColumnCandidate kComputeBoundCandidates[] = {
     {true, 16, 256, 1024, true}, {true, 8, 256, 512}, {true, 8, 128, 256}, {false, 1, 256, 0}};
 
 // The ways to choose from, in order; the last one suits all columns.
-std::span<const ColumnWay> WaysOf(ColumnLoop loop) {
+std::span<const ColumnCandidate> CandidatesOf(ColumnLoop loop) {
   switch (loop) {
     case ColumnLoop::kPlain:
-      return kPlainWays;
+      return kPlainCandidates;
     case ColumnLoop::kPipelined:
-      return kPipelinedWays;
+      return kPipelinedCandidates;
     case ColumnLoop::kWidePipelined:
-      return kWidePipelinedWays;
+      return kWidePipelinedCandidates;
     case ColumnLoop::kComputeBound:
-      return kComputeBoundWays;
+      return kComputeBoundCandidates;
   }
   __builtin_unreachable();
 }
 
-// Whether there is a use for `way` of a light fold: others beat it where there are fewer leaves;
-// but beside one leaf a second that is not there costs less than columns one by one.
-bool FitsColumns(const ColumnWay& way, int vector, std::int64_t leaves_max) {
-  if (way.has_vectors && vector == 1) return false;
-  return way.leaves <= std::max<std::int64_t>(leaves_max, 2);
+// Whether there is a use for `candidate` of a light fold: others beat it where there are fewer
+// leaves; but beside one leaf a second that is not there costs less than columns one by one.
+bool FitsColumns(const ColumnCandidate& candidate, int vector, std::int64_t leaves_max) {
+  if (candidate.has_vectors && vector == 1) return false;
+  return candidate.leaves <= std::max<std::int64_t>(leaves_max, 2);
 }
 
-// Whether `launch`, by `way`, is of columns that it is for. Neighbouring threads that are pipelined
-// have to read 128 bytes side by side: with 64, 16 columns of f32, they were 15 % slower than
-// straight code (H200, 2026-11-23).
-bool IsFor(const ColumnWay& way, const TreeLaunch& launch) {
+// Whether `launch`, by `candidate`, is of columns that it is for. Neighbouring threads that are
+// pipelined have to read 128 bytes side by side: with 64, 16 columns of f32, they were 15 % slower
+// than straight code (H200, 2026-11-23).
+bool IsApplicable(const ColumnCandidate& candidate, const TreeLaunch& launch) {
   constexpr int kPipelinedThreadsXLog2Min = 3;
-  if (way.is_pipelined && launch.threads_x_log2 < kPipelinedThreadsXLog2Min) return false;
-  return !way.is_for_one_pass || launch.parts == 1;
+  if (candidate.is_pipelined && launch.threads_x_log2 < kPipelinedThreadsXLog2Min) return false;
+  return !candidate.is_for_one_pass || launch.parts == 1;
 }
 
 // Whether a block of `launch` finds its shared memory. On 7.5 a pipelined one of 256 threads does
@@ -209,16 +212,16 @@ bool HasSharedMemory(const TreeLaunch& launch, const DeviceShape& device) {
 TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count, ColumnLoop loop,
                        const DeviceShape& device) {
   const std::int64_t leaves_max = PowerOfTwoAtLeast(leaf_count);
-  for (const ColumnWay& way : WaysOf(loop)) {
-    if (loop != ColumnLoop::kComputeBound && !FitsColumns(way, vector, leaves_max)) continue;
-    const int columns = way.has_vectors ? vector : 1;
-    const int leaves = static_cast<int>(std::min<std::int64_t>(way.leaves, leaves_max));
-    TreeLaunch launch =
-        TreeWithLeaves(leaves, outputs / columns, leaf_count, way.block_threads, way.threads_x);
+  for (const ColumnCandidate& candidate : CandidatesOf(loop)) {
+    if (loop != ColumnLoop::kComputeBound && !FitsColumns(candidate, vector, leaves_max)) continue;
+    const int columns = candidate.has_vectors ? vector : 1;
+    const int leaves = static_cast<int>(std::min<std::int64_t>(candidate.leaves, leaves_max));
+    TreeLaunch launch = TreeWithLeaves(leaves, outputs / columns, leaf_count,
+                                       candidate.block_threads, candidate.threads_x);
     launch.vector = columns;
-    launch.is_pipelined = way.is_pipelined;
-    if (!IsFor(way, launch) || !HasSharedMemory(launch, device)) continue;
-    const std::int64_t threads_min = std::int64_t{way.threads_per_sm} * device.sm_count;
+    launch.is_pipelined = candidate.is_pipelined;
+    if (!IsApplicable(candidate, launch) || !HasSharedMemory(launch, device)) continue;
+    const std::int64_t threads_min = std::int64_t{candidate.threads_per_sm} * device.sm_count;
     if (launch.blocks() >= CeilDiv(threads_min, launch.threads())) return launch;
   }
   __builtin_unreachable();

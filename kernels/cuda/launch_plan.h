@@ -35,7 +35,7 @@ struct ShortRowLaunch {
 };
 // How many vectors of a row a thread can hold, the best first, and how many of all its rows at once
 // where it holds fewer.
-struct ShortRowWays {
+struct ShortRowCandidates {
   int thread_vectors[4];
   int count;
   int vectors_at_once = 1;
@@ -45,8 +45,9 @@ struct ShortRowWays {
   }
 };
 // `row_vectors`: at most 32 for each that a thread can hold. `block_rows_max`: a power of two.
-ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_vectors, const ShortRowWays& ways,
-                             int block_rows_max, const DeviceShape& device);
+ShortRowLaunch PlanShortRows(std::int64_t rows, std::int64_t row_vectors,
+                             const ShortRowCandidates& candidates, int block_rows_max,
+                             const DeviceShape& device);
 
 // Longer rows, in tiles: a block folds `tiles` of them. It gives each row 2^tiles_per_row_log2 and
 // takes as many whole rows as it has tiles for, or, when a row has more tiles than a block, one of

@@ -227,20 +227,22 @@ TEST(PlanStates, GivesAThreadTwoHeavyStatesOfALongRowAtMost) {
   EXPECT_EQ(PlanStates(1, 2048, false).parts, 1);
 }
 
-constexpr ShortRowWays kLightWays = {{8, 4, 2, 1}, 4, 4};
-constexpr ShortRowWays kComputeBoundWays = {{4, 1}, 2, 1};
-constexpr ShortRowWays kCheapWays = {{1, 2, 4}, 3, 4};
+constexpr ShortRowCandidates kLightCandidates = {{8, 4, 2, 1}, 4, 4};
+constexpr ShortRowCandidates kComputeBoundCandidates = {{4, 1}, 2, 1};
+constexpr ShortRowCandidates kCheapCandidates = {{1, 2, 4}, 3, 4};
 
 TEST(PlanShortRows, CoversEveryVectorOfEveryRow) {
   for (const std::int64_t rows : kSizes) {
     for (const int vectors : {1, 2, 3, 4, 5, 31, 32, 33, 127, 128}) {
-      for (const ShortRowWays& ways : {kLightWays, kComputeBoundWays, kCheapWays}) {
+      for (const ShortRowCandidates& candidates :
+           {kLightCandidates, kComputeBoundCandidates, kCheapCandidates}) {
         for (const int block_rows_max : {kShortRowThreads / 2, 4 * kShortRowThreads}) {
-          const ShortRowLaunch launch = PlanShortRows(rows, vectors, ways, block_rows_max, {});
+          const ShortRowLaunch launch =
+              PlanShortRows(rows, vectors, candidates, block_rows_max, {});
           EXPECT_LE(launch.threads_log2, 5);
           EXPECT_GE(launch.thread_vectors << launch.threads_log2, vectors);
           const int block_rows = (kShortRowThreads >> launch.threads_log2) *
-                                 ways.RowsAtOnce(launch.thread_vectors) * launch.steps;
+                                 candidates.RowsAtOnce(launch.thread_vectors) * launch.steps;
           EXPECT_LE(block_rows, block_rows_max);
           EXPECT_TRUE(IsPowerOfTwo(block_rows));
           EXPECT_GE(launch.blocks * block_rows, rows);
@@ -254,7 +256,8 @@ TEST(PlanShortRows, CoversEveryVectorOfEveryRow) {
 TEST(PlanShortRows, ReadsWholeSectorsAndSpreadsFewRowsOverTheDevice) {
   const DeviceShape h200 = {.sm_count = 132};
   const auto vectors_of = [&](std::int64_t rows, std::int64_t row_vectors) {
-    return PlanShortRows(rows, row_vectors, kLightWays, 4 * kShortRowThreads, h200).thread_vectors;
+    return PlanShortRows(rows, row_vectors, kLightCandidates, 4 * kShortRowThreads, h200)
+        .thread_vectors;
   };
   EXPECT_EQ(vectors_of(1 << 20, 1), 1);
   EXPECT_EQ(vectors_of(1 << 20, 2), 2);
