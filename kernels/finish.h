@@ -55,16 +55,16 @@ struct Overflow {
 };
 
 // How many results their bounded sums do not tell (exact/bounded_finish.h).
-struct DoubtCounts {
+struct UndecidedCounts {
   std::int64_t all = 0;
   std::int64_t beyond_sums = 0;  // not 0: some are of other ops than SUM and MEAN
 };
 
 // A list for the outputs of such results, for whoever sums those again (cuda/output_sums.h). In the
 // backend's memory.
-struct DoubtList {
-  DoubtCounts* counts = nullptr;    // also of those that the list has no room for
-  std::int64_t* numbers = nullptr;  // of the outputs, in any order, some perhaps more than once
+struct UndecidedList {
+  UndecidedCounts* counts = nullptr;  // also of those that the list has no room for
+  std::int64_t* numbers = nullptr;    // of the outputs, in any order, some perhaps more than once
   std::int64_t capacity = 0;
 };
 
@@ -77,7 +77,7 @@ struct Output {
   ResultTargets targets;
   std::int64_t first_result = 0;
   Overflow* overflow = nullptr;
-  DoubtList doubts;  // of exact sums on a GPU
+  UndecidedList undecided;  // of exact sums on a GPU
 };
 
 // What did not fit: the op, and the exact sum if it is one.

@@ -1,5 +1,5 @@
 // Measures reductions by the library (kernels/cuda/reduction.h), which settle on the device what
-// bounded sums leave in doubt, against the fold alone, which only counts that, and against CUB's
+// bounded sums leave undecided, against the fold alone, which only counts that, and against CUB's
 // sum, in one run. N(0, 1), all of a tensor and along the last axis.
 //
 //   warpfold_bench_library [--max-log2 N] [--json FILE] [--commit SHA] [--date DATE]

@@ -70,8 +70,8 @@ class Warpfold {
     Check(cudaMemset(results_.data, 0, kResultsAt));
     Check(cudaMemcpy(results_.data, &none, sizeof(none), cudaMemcpyHostToDevice));
     output_.overflow = static_cast<Overflow*>(results_.data);
-    output_.doubts.counts =
-        reinterpret_cast<DoubtCounts*>(static_cast<char*>(results_.data) + kDoubtsAt);
+    output_.undecided.counts =
+        reinterpret_cast<UndecidedCounts*>(static_cast<char*>(results_.data) + kUndecidedAt);
     output_.targets.reduced_count = extent.count;
     output_.targets.reduced_run_count = 1;
     output_.targets.reduced_runs[0] = {extent.inner, extent.count};
@@ -92,8 +92,8 @@ class Warpfold {
 
   // Outputs in doubt of all launches so far, which have ended.
   std::int64_t Doubts() const {
-    DoubtCounts counts;
-    Check(cudaMemcpy(&counts, output_.doubts.counts, sizeof(counts), cudaMemcpyDeviceToHost));
+    UndecidedCounts counts;
+    Check(cudaMemcpy(&counts, output_.undecided.counts, sizeof(counts), cudaMemcpyDeviceToHost));
     return counts.all;
   }
 
@@ -116,7 +116,7 @@ class Warpfold {
   }
   // The overflow record comes first, then the results, each op's on a line of its own.
   static constexpr std::size_t kResultsAt = 256;
-  static constexpr std::size_t kDoubtsAt = 128;
+  static constexpr std::size_t kUndecidedAt = 128;
   std::size_t ScratchBytes() const {
     cuda::Job product = job_;
     product.is_product = kIsFloat<T>;

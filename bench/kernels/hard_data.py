@@ -87,8 +87,8 @@ class Call:
         where = (data.data_ptr(), self.results.data_ptr(), self.scratch.data_ptr(), stream)
         begin = time.perf_counter()
         self.cuda.reduce(self.reduction, *where)
-        doubts = self.cuda.settle(self.reduction, *where)
-        return time.perf_counter() - begin, doubts
+        undecided = self.cuda.settle(self.reduction, *where)
+        return time.perf_counter() - begin, undecided
 
 
 def measure(cuda, name, dtype, inputs, count):

@@ -75,9 +75,9 @@ class Cuda:
         self._scratch.argtypes = [ctypes.POINTER(Reduction)]
         self._reduce = library.warpfold_cuda_reduce
         self._reduce.argtypes = [ctypes.POINTER(Reduction)] + [ctypes.c_void_p] * 4
-        self._settle = library.warpfold_cuda_settle
-        self._settle.restype = ctypes.c_int64
-        self._settle.argtypes = self._reduce.argtypes
+        self._recompute = library.warpfold_cuda_recompute
+        self._recompute.restype = ctypes.c_int64
+        self._recompute.argtypes = self._reduce.argtypes
         self._cub_scratch = library.warpfold_cub_scratch_bytes
         self._cub_scratch.restype = ctypes.c_int64
         self._cub_scratch.argtypes = [ctypes.c_int64]
@@ -89,12 +89,12 @@ class Cuda:
         return self._scratch(reduction)
 
     def reduce(self, reduction, data, results, scratch, stream):
-        """`scratch`: zeros before the first call. Sums may be left in doubt."""
+        """`scratch`: zeros before the first call. Sums may be left undecided."""
         check(self._reduce(reduction, data, results, scratch, stream))
 
     def settle(self, reduction, data, results, scratch, stream):
-        """After one reduce(): sums again what it left in doubt, and waits; how many outputs."""
-        return self._settle(reduction, data, results, scratch, stream)
+        """After one reduce(): sums again what it left undecided, and waits; how many outputs."""
+        return self._recompute(reduction, data, results, scratch, stream)
 
     def cub_scratch_bytes(self, count):
         return self._cub_scratch(count)

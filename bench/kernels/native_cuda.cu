@@ -31,7 +31,7 @@ warpfold::cuda::Job JobOf(const NativeReduction& native) {
   return job;
 }
 
-// What lies in a reduction's scratch memory: the list of outputs in doubt, the sums of some of
+// What lies in a reduction's scratch memory: the list of outputs undecided, the sums of some of
 // them, and what the kernels need.
 struct Scratch {
   explicit Scratch(const NativeReduction& native)
@@ -77,20 +77,21 @@ bool IsWholeSum(const NativeReduction& native) {
          bytes >= warpfold::cuda::ExactSumBytesMin(native.dtype);
 }
 
-// Sums the outputs in doubt again, of more than the list holds all.
+// Sums the outputs undecided again, of more than the list holds all.
 void Settle(const NativeReduction& native, const Scratch& scratch, const void* d_data,
-            const warpfold::ResultTargets& targets, const warpfold::DoubtCounts& doubts,
+            const warpfold::ResultTargets& targets, const warpfold::UndecidedCounts& undecided,
             char* d_scratch, cudaStream_t stream) {
   namespace cuda = warpfold::cuda;
   cuda::SumsJob job = scratch.sums_job;
-  if (doubts.beyond_sums == 0) job.sums = warpfold::exact::Sums::kSum;
+  if (undecided.beyond_sums == 0) job.sums = warpfold::exact::Sums::kSum;
   const auto* const d_numbers =
-      doubts.all > scratch.outputs
+      undecided.all > scratch.outputs
           ? nullptr
           : reinterpret_cast<const std::int64_t*>(d_scratch + scratch.numbers_at);
-  Check(cuda::SumOutputs(job, {d_data, native.extent}, {},
-                         {.count = std::min(doubts.all, scratch.outputs), .d_numbers = d_numbers},
-                         targets, d_scratch + scratch.sums_at, scratch.sums_bytes, stream));
+  Check(
+      cuda::SumOutputs(job, {d_data, native.extent}, {},
+                       {.count = std::min(undecided.all, scratch.outputs), .d_numbers = d_numbers},
+                       targets, d_scratch + scratch.sums_at, scratch.sums_bytes, stream));
 }
 
 }  // namespace
@@ -102,7 +103,7 @@ std::int64_t warpfold_cuda_scratch_bytes(const WarpfoldReduction* reduction) {
   return static_cast<std::int64_t>(Scratch(NativeReduction(*reduction)).bytes);
 }
 
-// `d_results` as in native.h. Sums may be left in doubt until warpfold_cuda_settle is called.
+// `d_results` as in native.h. Sums may be left undecided until warpfold_cuda_recompute is called.
 // REQUIRES: the scratch memory was zeros before the first call; no integer sum, which would need a
 // record of what does not fit.
 int warpfold_cuda_reduce(const WarpfoldReduction* reduction, const void* d_data, void* d_results,
@@ -115,26 +116,26 @@ int warpfold_cuda_reduce(const WarpfoldReduction* reduction, const void* d_data,
     return warpfold::cuda::ExactSum(native.dtype, d_data, native.extent.count, scratch.job.device,
                                     d_bytes + scratch.kernels_at, output.targets.arrays[0], stream);
   }
-  output.doubts = {.counts = reinterpret_cast<warpfold::DoubtCounts*>(d_bytes),
-                   .numbers = reinterpret_cast<std::int64_t*>(d_bytes + scratch.numbers_at),
-                   .capacity = scratch.outputs};
+  output.undecided = {.counts = reinterpret_cast<warpfold::UndecidedCounts*>(d_bytes),
+                      .numbers = reinterpret_cast<std::int64_t*>(d_bytes + scratch.numbers_at),
+                      .capacity = scratch.outputs};
   return warpfold::cuda::FoldElements(scratch.job, d_data, native.extent, output,
                                       d_bytes + scratch.kernels_at, stream);
 }
 
-// After one such call: sums what it has left in doubt again, and waits for it. Returns the number
+// After one such call: sums what it has left undecided again, and waits for it. Returns the number
 // of such outputs, of some of which several results were in doubt.
-std::int64_t warpfold_cuda_settle(const WarpfoldReduction* reduction, const void* d_data,
-                                  void* d_results, void* d_scratch, cudaStream_t stream) {
+std::int64_t warpfold_cuda_recompute(const WarpfoldReduction* reduction, const void* d_data,
+                                     void* d_results, void* d_scratch, cudaStream_t stream) {
   const NativeReduction native(*reduction);
-  warpfold::DoubtCounts doubts;
-  Check(cudaMemcpyAsync(&doubts, d_scratch, sizeof(doubts), cudaMemcpyDeviceToHost, stream));
-  Check(cudaMemsetAsync(d_scratch, 0, sizeof(doubts), stream));
+  warpfold::UndecidedCounts undecided;
+  Check(cudaMemcpyAsync(&undecided, d_scratch, sizeof(undecided), cudaMemcpyDeviceToHost, stream));
+  Check(cudaMemsetAsync(d_scratch, 0, sizeof(undecided), stream));
   Check(cudaStreamSynchronize(stream));
-  Settle(native, Scratch(native), d_data, native.OutputAt(d_results, nullptr).targets, doubts,
+  Settle(native, Scratch(native), d_data, native.OutputAt(d_results, nullptr).targets, undecided,
          static_cast<char*>(d_scratch), stream);
   Check(cudaStreamSynchronize(stream));
-  return doubts.all;
+  return undecided.all;
 }
 
 std::int64_t warpfold_cub_scratch_bytes(std::int64_t count) {

@@ -19,8 +19,8 @@ namespace warpfold::cuda {
 // another outcome than kPending there may read them, and the item's data and its place in the table
 // are no longer used. May lie in pinned host memory, where a thread can watch it.
 struct alignas(16) BatchVerdict {
-  // kInDoubt: bounded sums do not tell a result, and it has to be summed exactly.
-  enum class Outcome : std::uint32_t { kPending, kFits, kOverflows, kInDoubt };
+  // kUndecided: bounded sums do not tell a result, and it has to be summed exactly.
+  enum class Outcome : std::uint32_t { kPending, kFits, kOverflows, kUndecided };
   Outcome outcome = Outcome::kPending;
   Op op = Op::kSum;       // that overflows
   std::int64_t high = 0;  // the exact sum is high * 2^64 + low; 0 for a product

@@ -39,11 +39,11 @@ __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename
       Misfit misfit;
       int fitting = 1;
       if constexpr (exact::kIsExact<F>) {
-        exact::InDoubt in_doubt;
+        exact::Undecided undecided;
         fitting = exact::WriteFoldResults<F, 1>(targets, divisors, item.output_index, &state,
-                                                &misfit, &in_doubt);
-        if (in_doubt.outputs != 0) {
-          verdict.outcome = BatchVerdict::Outcome::kInDoubt;
+                                                &misfit, &undecided);
+        if (undecided.outputs != 0) {
+          verdict.outcome = BatchVerdict::Outcome::kUndecided;
           break;
         }
       } else {

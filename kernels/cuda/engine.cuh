@@ -32,7 +32,7 @@ Sink<F> SinkFor(const Output& output, std::int64_t outputs) {
                {output.targets.reduced_count, output.targets.correction},
                output.first_result,
                output.overflow};
-  sink.doubts = output.doubts;
+  sink.undecided = output.undecided;
   if (output.states == nullptr) {
     const std::span asked(output.targets.ops, static_cast<std::size_t>(output.targets.count));
     const KindSet needs = NeedsOf(asked);

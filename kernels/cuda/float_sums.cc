@@ -27,7 +27,7 @@ SumsJob SumsJobOf(const Plan& plan, const DeviceShape& device) {
           .device = device};
 }
 
-std::int64_t ListedDoubtsMax(std::int64_t outputs) {
+std::int64_t ListedUndecidedMax(std::int64_t outputs) {
   constexpr std::int64_t kLeast = 1024;
   constexpr std::int64_t kMost = std::int64_t{1} << 20;
   return std::min(outputs, std::clamp(outputs / 32, kLeast, kMost));

@@ -1,4 +1,4 @@
-// Which kernels the ops of a reduction of floats take, and how many doubts are listed: for the
+// Which kernels the ops of a reduction of floats take, and how many undecided are listed: for the
 // library's Reduction and a server's lane alike.
 //
 // Pure functions; safe from any thread.
@@ -23,8 +23,8 @@ bool IsSumOfAll(const Plan& plan);
 // The sums that the plan's ops are rounded from. REQUIRES: there are such.
 SumsJob SumsJobOf(const Plan& plan, const DeviceShape& device);
 
-// So many outputs in doubt are listed; of more than that all outputs are summed again.
-std::int64_t ListedDoubtsMax(std::int64_t outputs);
+// So many outputs undecided are listed; of more than that all outputs are summed again.
+std::int64_t ListedUndecidedMax(std::int64_t outputs);
 
 }  // namespace warpfold::cuda
 

@@ -44,14 +44,14 @@ cudaError_t FinishSums(const SumsJob& job, const void* d_sums, const Outputs& ou
   return VisitFloat(job, [&](auto of) { return of.Finish(job, d_sums, outputs, targets, stream); });
 }
 
-SettleBytes SettleBytesOf(const SumsJob& job, std::int64_t outputs) {
-  return VisitFloat(job, [&](auto of) { return of.BytesToSettle(job, outputs); });
+RecomputeBytes RecomputeBytesOf(const SumsJob& job, std::int64_t outputs) {
+  return VisitFloat(job, [&](auto of) { return of.BytesToRecompute(job, outputs); });
 }
 
-cudaError_t SettleDoubts(const SumsJob& job, const DoubtsOf& doubts, const ResultTargets& targets,
-                         void* d_memory, cudaStream_t stream) {
-  return VisitFloat(job,
-                    [&](auto of) { return of.Settle(job, doubts, targets, d_memory, stream); });
+cudaError_t RecomputeUndecided(const SumsJob& job, const UndecidedOutputs& undecided,
+                               const ResultTargets& targets, void* d_memory, cudaStream_t stream) {
+  return VisitFloat(
+      job, [&](auto of) { return of.Recompute(job, undecided, targets, d_memory, stream); });
 }
 
 cudaError_t SumOutputs(const SumsJob& job, const RowsAt& tensor, const OutputRows& output_rows,

@@ -3,7 +3,7 @@
 // bytes.
 //
 // Whatever the elements are they take as long; a kernel that needs less where they lie close
-// together is faster (flat_sum.cuh). For outputs that their bounded sums leave in doubt.
+// together is faster (flat_sum.cuh). For outputs that their bounded sums leave undecided.
 //
 // Every function enqueues on `stream` and returns at once, as those of reduce.h. All pointers are
 // device pointers.
@@ -80,25 +80,25 @@ std::size_t OutputSumsBytes(const SumsJob& job);
 // 15,600 at a time took 7 ns an output and 1,900 took 44 (H100, 2026-11-27).
 inline constexpr std::size_t kManySumsBytes = std::size_t{32} << 20;
 
-// What a reduction leaves in doubt of a tensor that is all there (Output::doubts).
-struct DoubtsOf {
+// What a reduction leaves undecided of a tensor that is all there (Output::undecided).
+struct UndecidedOutputs {
   RowsAt tensor;  // all of its rows
   OutputRows output_rows;
   std::int64_t outputs = 1;
-  DoubtList list;  // of no more than all outputs
+  UndecidedList list;  // of no more than all outputs
 };
-// What SettleDoubts takes of a GPU's memory, on a multiple of 16 bytes.
-struct SettleBytes {
+// What RecomputeUndecided takes of a GPU's memory, on a multiple of 16 bytes.
+struct RecomputeBytes {
   std::size_t zeroed = 0;  // the first of them, zeros
   std::size_t all = 0;
 };
-SettleBytes SettleBytesOf(const SumsJob& job, std::int64_t outputs);
+RecomputeBytes RecomputeBytesOf(const SumsJob& job, std::int64_t outputs);
 // Adds up all rows of those that the stream will find in doubt, and writes their results, as
-// SumOutputs does of those that the host has been told. Leaves no doubts in the list's counts, and
-// zeros where there were.
-[[nodiscard]] cudaError_t SettleDoubts(const SumsJob& job, const DoubtsOf& doubts,
-                                       const ResultTargets& targets, void* d_memory,
-                                       cudaStream_t stream);
+// SumOutputs does of those that the host has been told. Leaves no undecided in the list's counts,
+// and zeros where there were.
+[[nodiscard]] cudaError_t RecomputeUndecided(const SumsJob& job, const UndecidedOutputs& undecided,
+                                             const ResultTargets& targets, void* d_memory,
+                                             cudaStream_t stream);
 
 // The same for one element type, each of which is instantiated in a .cu of its own
 // (output_sums_instance.cu.in).
@@ -112,9 +112,9 @@ struct OutputSumsOf {
                                 cudaStream_t stream);
   static cudaError_t Finish(const SumsJob& job, const void* d_sums, const Outputs& outputs,
                             const ResultTargets& targets, cudaStream_t stream);
-  static SettleBytes BytesToSettle(const SumsJob& job, std::int64_t outputs);
-  static cudaError_t Settle(const SumsJob& job, const DoubtsOf& doubts,
-                            const ResultTargets& targets, void* d_memory, cudaStream_t stream);
+  static RecomputeBytes BytesToRecompute(const SumsJob& job, std::int64_t outputs);
+  static cudaError_t Recompute(const SumsJob& job, const UndecidedOutputs& undecided,
+                               const ResultTargets& targets, void* d_memory, cudaStream_t stream);
   // One of its kernels, as Engine::AnyKernel.
   static const void* AnyKernel();
 };

@@ -52,14 +52,14 @@ Reduction::Reduction(Plan plan, const DeviceShape& device)
   }
   std::vector<Op> ops = plan_.ops;
   const bool has_product = std::erase_if(ops, IsProductOfFloats) > 0;
-  settles_ = std::ranges::any_of(ops, IsOfFloatSums);
-  if (settles_) {
+  recomputes_ = std::ranges::any_of(ops, IsOfFloatSums);
+  if (recomputes_) {
     sums_ = SumsJobOf(plan_, device_);
-    const SettleBytes bytes = SettleBytesOf(sums_, plan_.output_count);
-    (void)layout_.Take(sizeof(DoubtCounts));
+    const RecomputeBytes bytes = RecomputeBytesOf(sums_, plan_.output_count);
+    (void)layout_.Take(sizeof(UndecidedCounts));
     sums_at_ = layout_.Take(bytes.all);
     zeroed_bytes_ = sums_at_ + bytes.zeroed;
-    numbers_max_ = ListedDoubtsMax(plan_.output_count);
+    numbers_max_ = ListedUndecidedMax(plan_.output_count);
     numbers_at_ = layout_.Take(static_cast<std::size_t>(numbers_max_) * sizeof(std::int64_t));
   }
   if (!ops.empty()) {
@@ -126,10 +126,10 @@ cudaError_t Reduction::Enqueue(const void* d_tensor, std::span<void* const> resu
                     stream);
   }
   Output output{.targets = TargetsOf(plan_, results), .overflow = overflow};
-  if (settles_) {
-    output.doubts = {.counts = reinterpret_cast<DoubtCounts*>(workspace),
-                     .numbers = reinterpret_cast<std::int64_t*>(workspace + numbers_at_),
-                     .capacity = numbers_max_};
+  if (recomputes_) {
+    output.undecided = {.counts = reinterpret_cast<UndecidedCounts*>(workspace),
+                        .numbers = reinterpret_cast<std::int64_t*>(workspace + numbers_at_),
+                        .capacity = numbers_max_};
   }
   for (const Pass& pass : passes_) {
     Output of_pass = output;
@@ -139,14 +139,14 @@ cudaError_t Reduction::Enqueue(const void* d_tensor, std::span<void* const> resu
     const cudaError_t error = Fold(pass, d_tensor, of_pass, workspace, stream);
     if (error != cudaSuccess) return error;
   }
-  if (!settles_) return cudaSuccess;
+  if (!recomputes_) return cudaSuccess;
   const Geometry& g = plan_.geometry;
-  return SettleDoubts(sums_,
-                      {.tensor = {.d_data = d_tensor, .extent = {g.outer, g.reduce, g.inner}},
-                       .output_rows = g.output_rows(),
-                       .outputs = plan_.output_count,
-                       .list = output.doubts},
-                      output.targets, workspace + sums_at_, stream);
+  return RecomputeUndecided(sums_,
+                            {.tensor = {.d_data = d_tensor, .extent = {g.outer, g.reduce, g.inner}},
+                             .output_rows = g.output_rows(),
+                             .outputs = plan_.output_count,
+                             .list = output.undecided},
+                            output.targets, workspace + sums_at_, stream);
 }
 
 }  // namespace warpfold::cuda

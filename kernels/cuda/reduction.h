@@ -92,7 +92,7 @@ class Reduction {
   bool is_whole_sum_ = false;  // one kernel, and nothing else
   std::vector<Pass> passes_;
   // Of floats, what is summed exactly where bounded sums do not tell a result.
-  bool settles_ = false;
+  bool recomputes_ = false;
   SumsJob sums_;
   std::size_t sums_at_ = 0;
   std::size_t numbers_at_ = 0;

@@ -29,11 +29,12 @@ __device__ inline void ReportOverflow(Overflow* report, std::int64_t index, cons
   atomicExch(&report->lock, 0);
 }
 
-__device__ inline void ReportDoubt(const DoubtList& doubts, std::int64_t index, bool beyond_sums) {
+__device__ inline void ReportUndecided(const UndecidedList& undecided, std::int64_t index,
+                                       bool beyond_sums) {
   const auto at = static_cast<std::int64_t>(
-      atomicAdd(reinterpret_cast<unsigned long long*>(&doubts.counts->all), 1ull));
-  if (beyond_sums) doubts.counts->beyond_sums = 1;
-  if (at < doubts.capacity) doubts.numbers[at] = index;
+      atomicAdd(reinterpret_cast<unsigned long long*>(&undecided.counts->all), 1ull));
+  if (beyond_sums) undecided.counts->beyond_sums = 1;
+  if (at < undecided.capacity) undecided.numbers[at] = index;
 }
 
 template <class F>
@@ -48,7 +49,7 @@ struct Sink {
   // Whether anybody reads the index of the smallest, of the largest element.
   bool reads_arg_min = true;
   bool reads_arg_max = true;
-  DoubtList doubts;
+  UndecidedList undecided;
 
   __device__ void Put(std::int64_t partial, std::int64_t output,
                       const typename F::State& state) const {
@@ -86,12 +87,13 @@ struct Sink {
                              const exact::OpShare& share) const {
     const std::int64_t index = first_result + first_output;
     Misfit misfit;
-    exact::InDoubt in_doubt;
+    exact::Undecided undecided;
     const int at = exact::WriteFoldResults<F, kCount>(targets, divisors, index, states, &misfit,
-                                                      &in_doubt, share);
+                                                      &undecided, share);
     if (at < kCount) ReportOverflow(d_overflow, index + at, misfit);
     for (int k = 0; k < kCount; ++k) {
-      if ((in_doubt.outputs >> k & 1) != 0) ReportDoubt(doubts, index + k, in_doubt.beyond_sums);
+      if ((undecided.outputs >> k & 1) != 0)
+        ReportUndecided(undecided, index + k, undecided.beyond_sums);
     }
   }
 };

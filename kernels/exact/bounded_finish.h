@@ -1,5 +1,6 @@
 // From bounded sums (bounded.h) to results: each is given if all that the real one may be rounds to
-// it, and else the output is in doubt and has to be added up exactly. The same text on CPU and GPU.
+// it, and else the output is undecided and has to be added up exactly. The same text on CPU and
+// GPU.
 //
 // Sums of elements that lie close together are known to be exact, so that a result halfway between
 // two numbers is in no doubt; such are common where elements are whole numbers.
@@ -87,7 +88,7 @@ WARPFOLD_HD Near Divide(const Near& value, double d, double d_low) {
 WARPFOLD_HD Near Root(const Near& value) {
   const Pair sum = Normalized({value.high, value.low});
   if (sum.high == 0 && value.error == 0) return {0, 0, 0};
-  // Less than half of it is in doubt, or all.
+  // Less than half of it is undecided, or all.
   if (!(value.error < sum.high * 0.5)) return {sum.high, 0, Infinity<double>(false)};
   const double root = std::sqrt(sum.high);
   const double left = std::fma(-root, root, sum.high) + sum.low;
@@ -147,7 +148,7 @@ struct BoundedSums {
     }
   }
 
-  // False if it is in doubt.
+  // False if it is undecided.
   WARPFOLD_HD bool Finish(Statistic statistic, double correction, R* to) const {
     if (statistic == Statistic::kVariance || statistic == Statistic::kDeviation) {
       if (has_special || count == 0) return Give(QuietNan<R>(), to);
@@ -252,7 +253,7 @@ class BoundedOutput {
     if constexpr (kKeepsQuick) quick_ = {*state, *divisors};
   }
 
-  // False if it is in doubt.
+  // False if it is undecided.
   WARPFOLD_HD bool Finish(Statistic statistic, R* to) const {
     if constexpr (kKeepsQuick) {
       if (quick_.Finish(statistic, to)) return true;

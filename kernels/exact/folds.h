@@ -1,5 +1,5 @@
 // The folds of a GPU whose results are exact: of floats their sums are bounded (bounded.h), so that
-// an output may be in doubt, of integers they are whole.
+// an output may be undecided, of integers they are whole.
 #ifndef WARPFOLD_KERNELS_EXACT_FOLDS_H_
 #define WARPFOLD_KERNELS_EXACT_FOLDS_H_
 
@@ -117,7 +117,7 @@ WARPFOLD_HD_NOINLINE double FinishIntegers(Statistic statistic, const typename F
   return FinishInteger<F>(statistic, state, wide_squares, targets);
 }
 
-enum class Written : std::uint8_t { kYes, kInDoubt, kMayRoundEitherWay };
+enum class Written : std::uint8_t { kYes, kUndecided, kMayRoundEitherWay };
 
 struct NotBounded {};
 // Of float64's statistics, and of several outputs, more would be kept than there are registers for.
@@ -143,7 +143,7 @@ WARPFOLD_HD Written FinishRounded(Statistic statistic, const typename F::State& 
     }
     return Written::kYes;
   } else if constexpr (kIsBounded<F>) {
-    return output.Finish(statistic, to) ? Written::kYes : Written::kInDoubt;
+    return output.Finish(statistic, to) ? Written::kYes : Written::kUndecided;
   } else {
     const ProductState product =
         ExactProduct<T>::ProductOf(F::template Get<ExactProduct<T>>(state));
@@ -170,7 +170,7 @@ struct OpShare {
 };
 
 // What bounded sums do not tell, of neighbouring outputs.
-struct InDoubt {
+struct Undecided {
   std::uint32_t outputs = 0;  // by bits
   bool beyond_sums = false;   // results of other ops than SUM and MEAN
 };
@@ -180,7 +180,7 @@ struct InDoubt {
 template <class F, int kCount>
 WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& divisors,
                                  std::int64_t index, const typename F::State* states,
-                                 Misfit* misfit, InDoubt* in_doubt, const OpShare& share = {}) {
+                                 Misfit* misfit, Undecided* undecided, const OpShare& share = {}) {
   using Result = FloatOf<typename F::Storage>;
   static_assert(kCount <= 32);
   internal::BoundedOutputOf<F, kCount> outputs[kCount];
@@ -200,9 +200,9 @@ WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& d
         Result result{};
         const internal::Written written =
             internal::FinishRounded<F>(statistic, states[k], outputs[k], targets, &result);
-        if (written == internal::Written::kInDoubt) {
-          in_doubt->outputs |= 1u << k;
-          in_doubt->beyond_sums |= !IsOfSumAlone(statistic);
+        if (written == internal::Written::kUndecided) {
+          undecided->outputs |= 1u << k;
+          undecided->beyond_sums |= !IsOfSumAlone(statistic);
         }
         if (written == internal::Written::kMayRoundEitherWay && at == kCount) at = k;
         return result;

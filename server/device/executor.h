@@ -145,8 +145,8 @@ class Worker {
   // Faster than exact states, but it may not tell a result.
   virtual bool JoinsPartials(const Plan& /*plan*/) const { return false; }
 
-  // The results from what Reduce left of each shard, in any order; none: some of them are in doubt,
-  // and the exact states have to be joined. Leaves the worker idle. Errors as Reduce's.
+  // The results from what Reduce left of each shard, in any order; none: some of them are
+  // undecided, and the exact states have to be joined. Leaves the worker idle. Errors as Reduce's.
   virtual absl::StatusOr<std::optional<Outcome>> JoinPartials(
       const Plan& /*plan*/, absl::Span<const std::vector<std::string>> /*partials*/) {
     return KeepsNoTensors();

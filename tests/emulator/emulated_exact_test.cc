@@ -1,5 +1,5 @@
 // The engines of floats on the emulated GPU: what bounded sums tell, and the outputs that they
-// leave in doubt summed again, are together what the CPU answers.
+// leave undecided summed again, are together what the CPU answers.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -30,9 +30,9 @@ class EmulatedExactTest : public EmulatedTest {
     std::memcpy(input.data(), data.data(), data.size());
     const GuardedResults results(plan);
     Output output = results.output();
-    DoubtCounts doubts;
+    UndecidedCounts undecided;
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(plan.output_count));
-    output.doubts = {&doubts, numbers.data(), plan.output_count};
+    output.undecided = {&undecided, numbers.data(), plan.output_count};
     std::vector<Op> ops = spec.ops;
     const bool has_product = std::erase(ops, Op::kProd) > 0;
     if (!ops.empty()) {
@@ -41,10 +41,10 @@ class EmulatedExactTest : public EmulatedTest {
     }
     if (has_product)
       Fold(cuda::ProductEngineFor<T>(spec.nan_policy), plan, input.data(), output, device);
-    doubts_ += doubts.all;
-    sums_alone_ += doubts.beyond_sums == 0 ? doubts.all : 0;
+    undecided_ += undecided.all;
+    sums_alone_ += undecided.beyond_sums == 0 ? undecided.all : 0;
     outputs_ += plan.output_count;
-    if (doubts.all > 0) SumAgain(plan, input.data(), output, doubts, device);
+    if (undecided.all > 0) SumAgain(plan, input.data(), output, undecided, device);
     const testing::Results expected = testing::Reduce(plan, data.data(), cpu::Serial);
     const std::vector<std::string> actual = results.Arrays();
     for (std::size_t op = 0; op < spec.ops.size(); ++op) {
@@ -53,12 +53,12 @@ class EmulatedExactTest : public EmulatedTest {
           (expected.overflow.op == Op::kProd || results.overflow().op == Op::kProd)) {
         continue;
       }
-      ASSERT_TRUE(actual[op] == expected.bytes[op])
-          << Name(spec.ops[op]) << ", " << doubts.all << " in doubt, " << device.sm_count << " SMs";
+      ASSERT_TRUE(actual[op] == expected.bytes[op]) << Name(spec.ops[op]) << ", " << undecided.all
+                                                    << " in doubt, " << device.sm_count << " SMs";
     }
   }
 
-  std::int64_t doubts_ = 0;
+  std::int64_t undecided_ = 0;
   std::int64_t sums_alone_ = 0;
   std::int64_t outputs_ = 0;
 
@@ -71,15 +71,15 @@ class EmulatedExactTest : public EmulatedTest {
   }
 
   static void SumAgain(const Plan& plan, const char* data, const Output& output,
-                       const DoubtCounts& doubts, const cuda::DeviceShape& device) {
-    const bool beyond_sums = doubts.beyond_sums != 0;
+                       const UndecidedCounts& undecided, const cuda::DeviceShape& device) {
+    const bool beyond_sums = undecided.beyond_sums != 0;
     const cuda::SumsJob job{.dtype = plan.dtype,
                             .sums = beyond_sums ? exact::Sums::kStatistics : exact::Sums::kSum,
                             .omits_nan = plan.nan_policy == NanPolicy::kOmit,
                             .device = device};
     // Of more than the list holds all are summed again.
-    cuda::Outputs outputs{.count = doubts.all, .d_numbers = output.doubts.numbers};
-    if (doubts.all > plan.output_count) outputs = {.count = plan.output_count};
+    cuda::Outputs outputs{.count = undecided.all, .d_numbers = output.undecided.numbers};
+    if (undecided.all > plan.output_count) outputs = {.count = plan.output_count};
     const std::size_t bytes = static_cast<std::size_t>(outputs.count) * cuda::OutputSumsBytes(job);
     const emulator::GuardedMemory sums(bytes);
     std::memset(sums.data(), 0, bytes);
@@ -103,11 +103,11 @@ TEST_F(EmulatedExactTest, HasTheCpusBits) {
     ExpectTheCpusBits(spec, testing::HardTensor(spec, random_));
   }
   // Both ways were taken; of floats of 8 bits float64 holds every sum.
-  EXPECT_GT(doubts_, sums_alone_);
+  EXPECT_GT(undecided_, sums_alone_);
   if constexpr (!kIsLifted<T>) {
     EXPECT_GT(sums_alone_, 0);
   }
-  EXPECT_LT(doubts_, outputs_ / 2);
+  EXPECT_LT(undecided_, outputs_ / 2);
 }
 
 // A sum's infinity is that of the elements, whatever the sum of the others is.
@@ -124,7 +124,7 @@ TEST_F(EmulatedExactTest, RowsWithInfinitiesHaveTheCpusBits) {
       if (HasFatalFailure()) return;
     }
   }
-  EXPECT_EQ(doubts_, 0);
+  EXPECT_EQ(undecided_, 0);
 }
 
 }  // namespace

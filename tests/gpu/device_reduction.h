@@ -32,8 +32,8 @@ class DeviceReduction {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     output_.targets = layout_.Targets(plan, d_results_.get() + sizeof(Overflow));
     output_.overflow = reinterpret_cast<Overflow*>(d_results_.get());
-    output_.doubts.counts =
-        reinterpret_cast<DoubtCounts*>(d_results_.get() + BlockBytes() - sizeof(DoubtCounts));
+    output_.undecided.counts = reinterpret_cast<UndecidedCounts*>(d_results_.get() + BlockBytes() -
+                                                                  sizeof(UndecidedCounts));
   }
 
   void Enqueue(const void* d_data, cudaStream_t stream) const {
@@ -54,7 +54,7 @@ class DeviceReduction {
  private:
   // Outputs in doubt are counted behind the results, and nobody looks.
   std::size_t BlockBytes() const {
-    return sizeof(Overflow) + (layout_.total_bytes() + 7) / 8 * 8 + sizeof(DoubtCounts);
+    return sizeof(Overflow) + (layout_.total_bytes() + 7) / 8 * 8 + sizeof(UndecidedCounts);
   }
 
   cuda::Job job_;

@@ -75,7 +75,7 @@ class GpuPartialsTest : public GpuPartials, public ::testing::WithParamInterface
 
 TEST_P(GpuPartialsTest, JoinToTheResultsOfTheWholeOrToNone) {
   int told = 0;
-  int in_doubt = 0;
+  int undecided = 0;
   // Few are told of f64, whose squares are mostly in doubt.
   const int rounds = testing::IsBrief() ? 50 : 200;
   for (int round = 0; round < rounds && !HasFailure(); ++round) {
@@ -86,7 +86,7 @@ TEST_P(GpuPartialsTest, JoinToTheResultsOfTheWholeOrToNone) {
     const std::int64_t shards = 2 + static_cast<std::int64_t>(random_() % 7) % (plan.shape[0] - 1);
     absl::StatusOr<std::optional<Outcome>> joined = ReduceInShards(plan, data.data(), shards);
     if (joined.ok() && !joined->has_value()) {
-      ++in_doubt;
+      ++undecided;
       continue;
     }
     const testing::Results expected = testing::Reduce(plan, data.data(), cpu::Serial);
@@ -100,8 +100,8 @@ TEST_P(GpuPartialsTest, JoinToTheResultsOfTheWholeOrToNone) {
     ++told;
   }
   RecordProperty("told", told);
-  RecordProperty("in_doubt", in_doubt);
-  EXPECT_GT(told, testing::IsBrief() ? 2 : 20) << in_doubt << " were in doubt";
+  RecordProperty("undecided", undecided);
+  EXPECT_GT(told, testing::IsBrief() ? 2 : 20) << undecided << " were in doubt";
 }
 
 INSTANTIATE_TEST_SUITE_P(Floats, GpuPartialsTest, ::testing::ValuesIn(testing::kFloatDTypes),

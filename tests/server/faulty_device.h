@@ -45,9 +45,9 @@ class FaultyDevice final : public Executor {
     absl::MutexLock lock(&mutex_);
     holds_ = false;
   }
-  // From now on it joins partials, and leaves results in doubt so many times.
-  void JoinPartials(int doubts) {
-    doubts_ = doubts;
+  // From now on it joins partials, and leaves results undecided so many times.
+  void JoinPartials(int undecided) {
+    undecided_ = undecided;
     joins_partials_ = true;
   }
   // The next reductions of tensors to partials find no room for them.
@@ -109,8 +109,8 @@ class FaultyDevice final : public Executor {
     absl::StatusOr<std::optional<Outcome>> JoinPartials(
         const Plan& plan, absl::Span<const std::vector<std::string>> partials) override {
       ++device_.joins_;
-      if (device_.doubts_ > 0) {
-        --device_.doubts_;
+      if (device_.undecided_ > 0) {
+        --device_.undecided_;
         return std::nullopt;
       }
       std::vector<PartValues> parts;
@@ -153,7 +153,7 @@ class FaultyDevice final : public Executor {
   std::atomic<bool> flipped_{false};
   std::atomic<bool> joins_partials_{false};
   std::atomic<bool> has_room_for_partials_{true};
-  std::atomic<int> doubts_{0};
+  std::atomic<int> undecided_{0};
   std::atomic<int> partials_{0};
   std::atomic<int> joins_{0};
   absl::Mutex mutex_;

@@ -1,4 +1,4 @@
-// Split reductions on devices that join partials: what is in doubt is reduced again, exactly.
+// Split reductions on devices that join partials: what is undecided is reduced again, exactly.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,8 +12,8 @@ namespace {
 class SplitPartialsTest : public SplitFixture {
  protected:
   // Whichever device joins.
-  void JoinPartials(int doubts) {
-    for (FaultyDevice* device : faulty_) device->JoinPartials(doubts);
+  void JoinPartials(int undecided) {
+    for (FaultyDevice* device : faulty_) device->JoinPartials(undecided);
   }
   int Count(int (FaultyDevice::*count)() const) const {
     int all = 0;

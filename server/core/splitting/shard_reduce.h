@@ -4,7 +4,7 @@
 //
 // Step of a request: 3. A shard has outputs of its own, which are done on the device, where the
 // first dimension longer than 1 is kept; where that is reduced, it is a part (kernels/part.h). Of
-// that it comes to partials, which a worker joins and which may leave results in doubt
+// that it comes to partials, which a worker joins and which may leave results undecided
 // (Worker::JoinPartials), or to exact values, which are merged on the host. Safe from any thread.
 #ifndef WARPFOLD_SERVER_CORE_SPLITTING_SHARD_REDUCE_H_
 #define WARPFOLD_SERVER_CORE_SPLITTING_SHARD_REDUCE_H_
@@ -38,7 +38,7 @@ absl::StatusOr<ShardResults> ReduceShard(Worker& worker, const Plan& plan, const
                                          bool exactly);
 
 // The results, one string an op, of a tensor whose shards came to `shards`, in their order; none:
-// they are in doubt, and the shards have to be reduced exactly. On an idle worker of any of their
+// they are undecided, and the shards have to be reduced exactly. On an idle worker of any of their
 // devices. Takes their values. OUT_OF_RANGE as of a reduction; RESOURCE_EXHAUSTED: no memory for
 // them.
 absl::StatusOr<std::optional<std::vector<std::string>>> JoinShards(Worker& worker,

@@ -82,7 +82,7 @@ absl::StatusOr<Outcome> SplitReduction::Reduce(Worker& worker, std::size_t index
   if (results->has_value()) {
     outcome.results = **std::move(results);
   } else {
-    is_in_doubt_ = true;
+    is_undecided_ = true;
   }
   return outcome;
 }
@@ -91,7 +91,7 @@ void SplitReduction::ShardDone(std::size_t index, TaskReport report) {
   Note(index, std::move(report));
   // The mutex is let go of before: the last one destroys it.
   if (pending_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  if (is_in_doubt_.exchange(false) && failure().ok()) return StartOver();
+  if (is_undecided_.exchange(false) && failure().ok()) return StartOver();
   host_.End(task_, TakeReport());
 }
 

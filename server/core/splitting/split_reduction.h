@@ -1,6 +1,6 @@
 // A reduction split over the devices on which its tensor's shards lie. See split_run.h.
 //
-// Where partials leave its results in doubt (shard_reduce.h) it starts over, once, and its shards
+// Where partials leave its results undecided (shard_reduce.h) it starts over, once, and its shards
 // are reduced exactly. A device whose queue is full then ends it as one that was full at first.
 //
 // Safe from any thread.
@@ -85,7 +85,7 @@ class SplitReduction final : public SplitRun {
 
   std::atomic<std::size_t> pending_;      // tasks that are not done or given back
   std::atomic<std::size_t> not_reduced_;  // shards
-  std::atomic<bool> is_in_doubt_ = false;
+  std::atomic<bool> is_undecided_ = false;
 
   mutable absl::Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);   // the first

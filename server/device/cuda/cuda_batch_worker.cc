@@ -220,7 +220,7 @@ absl::StatusOr<Outcome> CudaBatchWorker::OutcomeOf(const Tensor& tensor) const {
   const std::size_t rows = Rows(plan);
   for (std::size_t row = 0; row < rows; ++row) {
     const BatchVerdict& verdict = this->verdict(tensor.item + row);
-    if (verdict.outcome == BatchVerdict::Outcome::kInDoubt) return ReduceOnCpu(tensor);
+    if (verdict.outcome == BatchVerdict::Outcome::kUndecided) return ReduceOnCpu(tensor);
     if (verdict.outcome != BatchVerdict::Outcome::kOverflows) continue;
     Overflow overflow;
     overflow.output_index = static_cast<std::int64_t>(row);

@@ -1,4 +1,4 @@
-// The results of a CudaReduction: awaited, settled where they are in doubt, and taken to the host.
+// The results of a CudaReduction: awaited, settled where they are undecided, and taken to the host.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -25,10 +25,10 @@ absl::Status CudaReduction::CheckOverflow() const {
   return OverflowStatus(overflow, plan_);
 }
 
-absl::StatusOr<std::vector<std::string>> CudaReduction::SettleAndFetch() {
+absl::StatusOr<std::vector<std::string>> CudaReduction::RecomputeAndFetch() {
   absl::StatusOr<std::vector<std::string>> results = FetchResults();
   if (!results.ok()) return results;
-  const absl::StatusOr<bool> sums_again = parts_->folds.SettleDoubts();
+  const absl::StatusOr<bool> sums_again = parts_->folds.RecomputeUndecided();
   if (!sums_again.ok()) return sums_again.status();
   return *sums_again ? FetchResults() : std::move(results);
 }

@@ -60,8 +60,9 @@ CudaFolds::CudaFolds(const Plan& plan, const SegmentCutter& cutter, const cuda::
     sums_.emplace(plan, cutter, device);
     if (!leaves_states_) sums_at_ = layout_.Take(sums_->sums_bytes());
     if (!sums_segments_) {
-      doubts_.capacity = cuda::ListedDoubtsMax(outputs_);
-      doubts_at_ = layout_.Take(static_cast<std::size_t>(doubts_.capacity) * sizeof(std::int64_t));
+      undecided_.capacity = cuda::ListedUndecidedMax(outputs_);
+      undecided_at_ =
+          layout_.Take(static_cast<std::size_t>(undecided_.capacity) * sizeof(std::int64_t));
     }
   }
 }
@@ -99,20 +100,20 @@ cpu::DeviceStates CudaFolds::StatesIn(const std::vector<void*>& arrays) const {
 }
 
 void CudaFolds::Place(const Plan& plan, const Places& places, cudaStream_t stream) {
-  const auto& [d_scratch, d_zeros, results, states, doubts] = places;
+  const auto& [d_scratch, d_zeros, results, states, undecided] = places;
   if (whole_sum_) {
     whole_sum_->d_scratch = d_zeros;
     whole_sum_->d_result = results.targets.arrays[0];
     whole_sum_->stream = stream;
   }
-  doubts_.counts = doubts;
-  *doubts = {};
-  doubts_.numbers = reinterpret_cast<std::int64_t*>(d_scratch + doubts_at_);
+  undecided_.counts = undecided;
+  *undecided = {};
+  undecided_.numbers = reinterpret_cast<std::int64_t*>(d_scratch + undecided_at_);
   for (std::size_t i = 0; i < passes_.size(); ++i) {
     Pass& pass = passes_[i];
     pass.backend = CudaBackend(pass.backend.job(), stream);
     Output output = results;
-    output.doubts = doubts_;
+    output.undecided = undecided_;
     if (leaves_states_) output.states = states[i];
     if (pass.gives != Gives::kAll) output.targets = WithoutSums(results.targets);
     pass.folding.emplace(plan, kind_, pass.backend.StateBytes(), pass.layout,
@@ -148,12 +149,12 @@ absl::Status CudaFolds::Finish() {
   return sums_ && sums_segments_ && !leaves_states_ ? sums_->Finish() : absl::OkStatus();
 }
 
-absl::StatusOr<bool> CudaFolds::SettleDoubts() {
-  if (!has_doubts() || d_tensor_ == nullptr) return false;
+absl::StatusOr<bool> CudaFolds::RecomputeUndecided() {
+  if (!has_undecided() || d_tensor_ == nullptr) return false;
   cuda::Outputs outputs{.count = outputs_};
-  const DoubtCounts counts = std::exchange(*doubts_.counts, {});
-  if (counts.all <= doubts_.capacity) {
-    outputs = {.count = counts.all, .d_numbers = doubts_.numbers};
+  const UndecidedCounts counts = std::exchange(*undecided_.counts, {});
+  if (counts.all <= undecided_.capacity) {
+    outputs = {.count = counts.all, .d_numbers = undecided_.numbers};
   }
   absl::Status status = sums_->SumAgain(d_tensor_, outputs, counts.beyond_sums != 0);
   if (!status.ok()) return status;

@@ -4,7 +4,7 @@
 //   SUM alone, of all of a  the exact sum, by one kernel
 //   tensor in one segment
 //   a tensor in one segment   a fold of bounded sums and all else but products, which may leave
-//                           outputs in doubt; those are summed again
+//                           outputs undecided; those are summed again
 //   in several segments       a fold of what is not summed, and the exact sums of each segment
 //   a part of a tensor      the same, also in one segment: their states are what it comes to
 //   a shard of a tensor     the fold of bounded sums, and of products: their states
@@ -72,9 +72,9 @@ class CudaFolds {
   struct Places {
     std::byte* d_scratch;
     std::byte* d_zeros;
-    Output results;             // or of a plan that leaves states
-    std::vector<void*> states;  // each array of these
-    DoubtCounts* doubts;        // in memory that the host reads
+    Output results;              // or of a plan that leaves states
+    std::vector<void*> states;   // each array of these
+    UndecidedCounts* undecided;  // in memory that the host reads
   };
   // Where all of it lies, from now on.
   void Place(const Plan& plan, const Places& places, cudaStream_t stream);
@@ -84,10 +84,10 @@ class CudaFolds {
   absl::Status Fold(const void* d_data, const Segment& segment);
   // After the last segment.
   absl::Status Finish();
-  // Of work that the stream has done: whether results are in doubt.
-  bool has_doubts() const { return doubts_.capacity > 0 && doubts_.counts->all > 0; }
+  // Of work that the stream has done: whether results are undecided.
+  bool has_undecided() const { return undecided_.capacity > 0 && undecided_.counts->all > 0; }
   // Enqueues what is missing for these. False: there are none, or the tensor is not here.
-  absl::StatusOr<bool> SettleDoubts();
+  absl::StatusOr<bool> RecomputeUndecided();
 
   // What it has left of a plan that leaves states, in the host's copies of the arrays. REQUIRES:
   // its sums are exact.
@@ -122,9 +122,9 @@ class CudaFolds {
   std::vector<Pass> passes_;
   std::optional<CudaSums> sums_;
   std::size_t sums_at_ = 0;
-  std::size_t doubts_at_ = 0;
+  std::size_t undecided_at_ = 0;
   ScratchLayout layout_;
-  DoubtList doubts_;
+  UndecidedList undecided_;
   const void* d_tensor_ = nullptr;  // in one segment
   std::int64_t outputs_ = 0;
 };

@@ -103,7 +103,7 @@ void CudaReduction::Place() {
                  .d_zeros = w.d_zeros(),
                  .results = results,
                  .states = r.result_layout.ArraysAt(r.results),
-                 .doubts = w.doubts()},
+                 .undecided = w.undecided()},
                 w.stream.get());
 }
 
@@ -174,7 +174,7 @@ absl::StatusOr<Outcome> CudaReduction::FoldAndFetch(const std::byte* d_tensor) {
   }
   if (absl::Status status = r.folds.Finish(); !status.ok()) return status;
   WARPFOLD_RETURN_IF_CUDA_ERROR(cudaEventRecord(w.finish_ends.get(), w.stream.get()));
-  absl::StatusOr<std::vector<std::string>> results = SettleAndFetch();
+  absl::StatusOr<std::vector<std::string>> results = RecomputeAndFetch();
   if (!results.ok()) return results.status();
 
   if (absl::Status status = w.staging.AwaitAll(); !status.ok()) return status;

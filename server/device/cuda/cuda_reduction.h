@@ -56,8 +56,8 @@ class CudaReduction {
   // The results of what came through the staging buffers, or, unless it is null, of the tensor at
   // `d_tensor`, all of which is folded before. OUT_OF_RANGE, DeviceLostError. Once.
   absl::StatusOr<Outcome> Finish(const std::byte* d_tensor);
-  // After Finish of a plan whose doubts are not settled: whether there are any.
-  bool has_doubts() const { return parts_.has_value() && parts_->folds.has_doubts(); }
+  // After Finish of a plan whose undecided are not settled: whether there are any.
+  bool has_undecided() const { return parts_.has_value() && parts_->folds.has_undecided(); }
   // After a Finish that was OK: gives back what it holds, without a wait.
   void Close();
 
@@ -103,8 +103,8 @@ class CudaReduction {
   // Of the device's memory, in `stream`.
   void FreeMemory(cudaStream_t stream);
 
-  // cuda_fetch.cc. Of all outputs, those in doubt too.
-  absl::StatusOr<std::vector<std::string>> SettleAndFetch();
+  // cuda_fetch.cc. Of all outputs, those undecided too.
+  absl::StatusOr<std::vector<std::string>> RecomputeAndFetch();
   absl::StatusOr<std::vector<std::string>> FetchResults();
   // Out of results in the host's memory.
   absl::StatusOr<std::vector<std::string>> TakeResults(std::byte* results) const;

@@ -1,5 +1,5 @@
 // The exact sums of floats on a GPU, beside a reduction's folds: of the segments of a tensor that
-// arrives, or of the outputs of a whole one that bounded sums have left in doubt.
+// arrives, or of the outputs of a whole one that bounded sums have left undecided.
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_SUMS_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_SUMS_H_
 

@@ -157,9 +157,9 @@ absl::StatusOr<std::optional<Outcome>> CudaWorker::JoinPartials(
   if (absl::Status copied = reduction.CopyPartials(partials); !copied.ok()) return copied;
   absl::StatusOr<Outcome> outcome = reduction.Finish(nullptr);
   if (!outcome.ok()) return outcome.status();
-  const bool is_in_doubt = reduction.has_doubts();
+  const bool is_undecided = reduction.has_undecided();
   reduction.Close();
-  if (is_in_doubt) return std::nullopt;
+  if (is_undecided) return std::nullopt;
   return std::make_optional(*std::move(outcome));
 }
 

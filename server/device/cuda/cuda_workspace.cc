@@ -22,7 +22,7 @@ absl::Status CudaWorkspace::Allocate() {
     *made = *std::move(one);
   }
   absl::StatusOr<cuda::UniquePinnedMemory> on_host =
-      cuda::AllocatePinned(ring_bytes + kPinnedResultBytes + kOverflowBytes + kDoubtsBytes);
+      cuda::AllocatePinned(ring_bytes + kPinnedResultBytes + kOverflowBytes + kUndecidedBytes);
   if (!on_host.ok()) return on_host.status();
   pinned = *std::move(on_host);
   absl::StatusOr<cuda::UniqueDeviceMemory> on_device =

@@ -32,8 +32,8 @@ struct CudaWorkspace {
   static constexpr std::size_t kPinnedResultBytes = std::size_t{4} << 10;
   // The overflow report comes first in the worker's own memory.
   static constexpr std::size_t kOverflowBytes = 256;
-  // And in pinned memory, behind the report, how many outputs are in doubt.
-  static constexpr std::size_t kDoubtsBytes = 256;
+  // And in pinned memory, behind the report, how many outputs are undecided.
+  static constexpr std::size_t kUndecidedBytes = 256;
 
   // `device_use` outlives it. REQUIRES: `on` is this thread's device.
   static absl::StatusOr<std::unique_ptr<CudaWorkspace>> Make(int on,
@@ -49,12 +49,13 @@ struct CudaWorkspace {
         use(device_use),
         staging(device_use) {}
 
-  // Behind the staging buffers in pinned memory: small results, the report, the number of doubts.
+  // Behind the staging buffers in pinned memory: small results, the report, the number of
+  // undecided.
   std::byte* staging_memory() const { return pinned.get(); }
   std::byte* pinned_results() const { return pinned.get() + staging.total_bytes(); }
   std::byte* pinned_overflow() const { return pinned_results() + kPinnedResultBytes; }
-  DoubtCounts* doubts() const {
-    return reinterpret_cast<DoubtCounts*>(pinned_overflow() + kOverflowBytes);
+  UndecidedCounts* undecided() const {
+    return reinterpret_cast<UndecidedCounts*>(pinned_overflow() + kOverflowBytes);
   }
   // Behind the buffers on the device that go with them: the report, results and scratch, zeros.
   std::byte* d_overflow() const { return d_memory.get() + staging.total_bytes(); }

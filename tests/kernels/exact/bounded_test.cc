@@ -1,5 +1,5 @@
 // Results of bounded sums against the oracle: each that is given is the real one rounded once,
-// however the elements were added up, and few are in doubt.
+// however the elements were added up, and few are undecided.
 #include "kernels/exact/bounded.h"
 
 #include <gmpxx.h>
@@ -61,7 +61,7 @@ class BoundedSumsTest : public ::testing::Test {
  protected:
   struct Count {
     int results = 0;
-    int in_doubt = 0;
+    int undecided = 0;
   };
 
   // `rounds` rows of the kind; of each op how many results there were, and how many in doubt.
@@ -104,7 +104,7 @@ class BoundedSumsTest : public ::testing::Test {
       ++count.results;
       T result{};
       if (!output.Finish(StatisticOf<T>(op), &result)) {
-        ++count.in_doubt;
+        ++count.undecided;
         continue;
       }
       ASSERT_EQ(std::memcmp(&result, answers[i].bytes.data(), sizeof(T)), 0)
@@ -136,15 +136,16 @@ TYPED_TEST(BoundedSumsTest, GivesNoResultButTheRealOneRounded) {
 
 TYPED_TEST(BoundedSumsTest, FewOfNormalNumbersAreInDoubt) {
   for (const auto& [op, count] : this->Judge(HardFloat::kNormal, 300)) {
-    EXPECT_LE(count.in_doubt, count.results / 50) << Name(op);
+    EXPECT_LE(count.undecided, count.results / 50) << Name(op);
   }
 }
 
 TYPED_TEST(BoundedSumsTest, ConstantsAndZerosHaveASumWithoutDoubt) {
   for (const HardFloat kind : {HardFloat::kSignedZeros, HardFloat::kNegativeZeros}) {
-    for (const auto& [op, count] : this->Judge(kind, 100)) EXPECT_EQ(count.in_doubt, 0) << Name(op);
+    for (const auto& [op, count] : this->Judge(kind, 100))
+      EXPECT_EQ(count.undecided, 0) << Name(op);
   }
-  EXPECT_EQ(this->Judge(HardFloat::kConstant, 100)[Op::kSum].in_doubt, 0);
+  EXPECT_EQ(this->Judge(HardFloat::kConstant, 100)[Op::kSum].undecided, 0);
 }
 
 // Whole numbers add up without an error, so that a sum halfway between two numbers is not in doubt.
@@ -195,7 +196,7 @@ TYPED_TEST(BoundedSumsTest, SumsAreOffByNoMoreThanTheySay) {
       const exact::internal::BoundedSums<F> sums(AddUp<F>(row, draw),
                                                  static_cast<std::int64_t>(count));
       const auto expect = [&](const exact::internal::Near& near, const mpq_class& real) {
-        // An infinite one says nothing, and its result is in doubt.
+        // An infinite one says nothing, and its result is undecided.
         if (!std::isfinite(near.high + near.low) || !std::isfinite(near.error)) return;
         const mpq_class off = abs(ToRational(near) - real);
         EXPECT_LE(off, mpq_class(near.error)) << "kind " << static_cast<int>(kind);

@@ -102,7 +102,7 @@ class OutputSumsCases {
       SCOPED_TRACE("some outputs");
       ExpectSomeOutputs(job, plan, d_elements, expected);
     }
-    SCOPED_TRACE("outputs in doubt");
+    SCOPED_TRACE("outputs undecided");
     ExpectSettled(job, plan, d_elements, expected);
   }
 
@@ -183,7 +183,7 @@ class OutputSumsCases {
     Draw draw(random_);
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(plan.output_count));
     std::iota(numbers.begin(), numbers.end(), 0);
-    DoubtCounts counts;
+    UndecidedCounts counts;
     std::vector<std::int64_t> listed;
     const bool is_full = draw.OneIn(3);
     if (is_full) {
@@ -203,19 +203,20 @@ class OutputSumsCases {
     device_.Put(d_counts.get(), &counts, sizeof(counts));
     const Geometry& g = plan.geometry;
     const Extent extent{g.outer, g.reduce, g.inner};
-    const cuda::SettleBytes bytes = cuda::SettleBytesOf(job, plan.output_count);
+    const cuda::RecomputeBytes bytes = cuda::RecomputeBytesOf(job, plan.output_count);
     const auto memory = device_.Allocate(bytes.all);
     const std::string garbage(bytes.all - bytes.zeroed, '\xab');
     device_.Put(reinterpret_cast<char*>(memory.get()) + bytes.zeroed, garbage.data(),
                 garbage.size());
-    const cuda::DoubtsOf doubts{.tensor = {d_elements, extent},
-                                .output_rows = g.output_rows(),
-                                .outputs = plan.output_count,
-                                .list = {.counts = reinterpret_cast<DoubtCounts*>(d_counts.get()),
-                                         .numbers = reinterpret_cast<std::int64_t*>(d_listed.get()),
-                                         .capacity = is_full ? plan.output_count : counts.all}};
+    const cuda::UndecidedOutputs undecided{
+        .tensor = {d_elements, extent},
+        .output_rows = g.output_rows(),
+        .outputs = plan.output_count,
+        .list = {.counts = reinterpret_cast<UndecidedCounts*>(d_counts.get()),
+                 .numbers = reinterpret_cast<std::int64_t*>(d_listed.get()),
+                 .capacity = is_full ? plan.output_count : counts.all}};
     ExpectResults(plan, numbers, expected, [&](const ResultTargets& targets) {
-      return cuda::SettleDoubts(job, doubts, targets, memory.get(), device_.stream());
+      return cuda::RecomputeUndecided(job, undecided, targets, memory.get(), device_.stream());
     });
     device_.Get(&counts, d_counts.get(), sizeof(counts));
     EXPECT_EQ(counts.all, 0);

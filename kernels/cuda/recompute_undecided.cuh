@@ -1,6 +1,6 @@
-// The kernels of SettleDoubts (output_sums.h). How many outputs are in doubt only the stream knows:
-// of few the warps of all the GPU share each one's rows and add to sums that they share; of more
-// than there are such sums each warp takes whole outputs, one after another.
+// The kernels of RecomputeUndecided (output_sums.h). How many outputs are undecided only the stream
+// knows: of few the warps of all the GPU share each one's rows and add to sums that they share; of
+// more than there are such sums each warp takes whole outputs, one after another.
 #ifndef WARPFOLD_KERNELS_CUDA_SETTLE_DOUBTS_CUH_
 #define WARPFOLD_KERNELS_CUDA_SETTLE_DOUBTS_CUH_
 
@@ -18,21 +18,21 @@
 namespace warpfold::cuda {
 
 // Sums of outputs: those that are shared, and behind them each warp's own.
-struct SettleSlots {
+struct RecomputeSlots {
   std::int64_t shared = 0;
   std::int64_t own = 0;
 };
 
 // What there is to settle, as a kernel finds it.
-struct FoundDoubts {
+struct FoundUndecided {
   Outputs outputs;
   bool shares = false;  // they are no more than the shared sums
 
-  __device__ FoundDoubts(const DoubtsOf& doubts, std::int64_t shared_slots) {
-    const std::int64_t found = doubts.list.counts->all;
-    const bool is_listed = found <= doubts.list.capacity;
-    outputs = {.count = is_listed ? found : doubts.outputs,
-               .d_numbers = is_listed ? doubts.list.numbers : nullptr};
+  __device__ FoundUndecided(const UndecidedOutputs& undecided, std::int64_t shared_slots) {
+    const std::int64_t found = undecided.list.counts->all;
+    const bool is_listed = found <= undecided.list.capacity;
+    outputs = {.count = is_listed ? found : undecided.outputs,
+               .d_numbers = is_listed ? undecided.list.numbers : nullptr};
     shares = outputs.count <= shared_slots;
   }
 };
@@ -49,12 +49,12 @@ __device__ __forceinline__ void ClearSums(Sums* sums, int lane, int lanes) {
 // Rows are a warp's, short ones too, which more kernels would add faster.
 template <typename T, exact::Sums kSums>
 __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
-    SettleDoubtsKernel(const __grid_constant__ DoubtsOf doubts, bool omits_nan, SettleSlots slots,
-                       const __grid_constant__ ResultTargets targets,
-                       OutputSums<Lifted<T>, kSums>* sums) {
+    RecomputeUndecidedKernel(const __grid_constant__ UndecidedOutputs undecided, bool omits_nan,
+                             RecomputeSlots slots, const __grid_constant__ ResultTargets targets,
+                             OutputSums<Lifted<T>, kSums>* sums) {
   constexpr int kWarps = kBinWarps<T, kSums>;
   BeginPass();
-  const FoundDoubts found(doubts, slots.shared);
+  const FoundUndecided found(undecided, slots.shared);
   if (found.outputs.count == 0) return;
   const int warp = static_cast<int>(threadIdx.x) / kLanes;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
@@ -64,9 +64,9 @@ __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
 
   const std::int64_t number_of_warp = std::int64_t{blockIdx.x} * kWarps + warp;
   const std::int64_t all_warps = std::int64_t{gridDim.x} * kWarps;
-  const std::int64_t parts = doubts.output_rows.rows_per_output();
-  RowsToAdd work{.extent = doubts.tensor.extent,
-                 .output_rows = doubts.output_rows,
+  const std::int64_t parts = undecided.output_rows.rows_per_output();
+  RowsToAdd work{.extent = undecided.tensor.extent,
+                 .output_rows = undecided.output_rows,
                  .is_by_output = true,
                  .outputs = found.outputs,
                  .omits_nan = omits_nan,
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
       const std::int64_t part = found.shares ? 0 : step / work.chunks_per_row;
       const RowsToAdd::Location location = work.LocationOf(item * rows_per_item + part);
       const std::int64_t begin = step % work.chunks_per_row * work.chunk_elements;
-      AddRow<T, kSums, kLanes>(static_cast<const T*>(doubts.tensor.d_data) + location.offset,
+      AddRow<T, kSums, kLanes>(static_cast<const T*>(undecided.tensor.d_data) + location.offset,
                                work.extent.inner, begin + lane,
                                min(begin + work.chunk_elements, work.extent.count), omits_nan,
                                words, sums + (found.shares ? location.sums : own_slot));
@@ -108,19 +108,19 @@ __global__ void __launch_bounds__(kBinWarps<T, kSums>* kLanes)
   }
 }
 
-// The results of what the shared sums hold, which are zeros again, as is the number of doubts. One
-// block, after which nobody reads that.
+// The results of what the shared sums hold, which are zeros again, as is the number of undecided.
+// One block, after which nobody reads that.
 template <typename T, exact::Sums kSums>
 __global__ void __launch_bounds__(kFinishThreads)
-    FinishSharedKernel(const __grid_constant__ DoubtsOf doubts, bool omits_nan, SettleSlots slots,
-                       const __grid_constant__ ResultTargets targets,
+    FinishSharedKernel(const __grid_constant__ UndecidedOutputs undecided, bool omits_nan,
+                       RecomputeSlots slots, const __grid_constant__ ResultTargets targets,
                        OutputSums<Lifted<T>, kSums>* sums) {
   BeginPass();
-  const FoundDoubts found(doubts, slots.shared);
+  const FoundUndecided found(undecided, slots.shared);
   if (found.outputs.count == 0) return;
   __syncthreads();
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread == 0) *doubts.list.counts = {};
+  if (thread == 0) *undecided.list.counts = {};
   if (!found.shares) return;
 #pragma unroll 1
   for (std::int64_t i = thread; i < found.outputs.count; i += kFinishThreads) {
@@ -130,50 +130,50 @@ __global__ void __launch_bounds__(kFinishThreads)
 }
 
 template <typename T, exact::Sums kSums>
-SettleSlots SettleSlotsOf(const SumsJob& job, std::int64_t outputs) {
+RecomputeSlots RecomputeSlotsOf(const SumsJob& job, std::int64_t outputs) {
   constexpr std::int64_t kBytes = sizeof(OutputSums<Lifted<T>, kSums>);
   constexpr std::int64_t kSharedMax = std::min<std::int64_t>(1024, (256 << 10) / kBytes);
-  SettleSlots slots{.shared = std::min(outputs, kSharedMax)};
+  RecomputeSlots slots{.shared = std::min(outputs, kSharedMax)};
   if (slots.shared < outputs) slots.own = std::min(WarpsOf<T, kSums>(job.device), outputs);
   return slots;
 }
 
 template <typename T>
-SettleBytes OutputSumsOf<T>::BytesToSettle(const SumsJob& job, std::int64_t outputs) {
+RecomputeBytes OutputSumsOf<T>::BytesToRecompute(const SumsJob& job, std::int64_t outputs) {
   return VisitSums(job, [&]<exact::Sums kSums>() {
     constexpr std::size_t kBytes = sizeof(OutputSums<Lifted<T>, kSums>);
-    const SettleSlots slots = SettleSlotsOf<T, kSums>(job, outputs);
-    return SettleBytes{.zeroed = static_cast<std::size_t>(slots.shared) * kBytes,
-                       .all = static_cast<std::size_t>(slots.shared + slots.own) * kBytes};
+    const RecomputeSlots slots = RecomputeSlotsOf<T, kSums>(job, outputs);
+    return RecomputeBytes{.zeroed = static_cast<std::size_t>(slots.shared) * kBytes,
+                          .all = static_cast<std::size_t>(slots.shared + slots.own) * kBytes};
   });
 }
 
 template <typename T>
-cudaError_t OutputSumsOf<T>::Settle(const SumsJob& job, const DoubtsOf& doubts,
-                                    const ResultTargets& targets, void* d_memory,
-                                    cudaStream_t stream) {
+cudaError_t OutputSumsOf<T>::Recompute(const SumsJob& job, const UndecidedOutputs& undecided,
+                                       const ResultTargets& targets, void* d_memory,
+                                       cudaStream_t stream) {
   return VisitSums(job, [&]<exact::Sums kSums>() {
     constexpr int kWarps = kBinWarps<T, kSums>;
-    const Extent& extent = doubts.tensor.extent;
-    const SettleSlots slots = SettleSlotsOf<T, kSums>(job, doubts.outputs);
+    const Extent& extent = undecided.tensor.extent;
+    const RecomputeSlots slots = RecomputeSlotsOf<T, kSums>(job, undecided.outputs);
     auto* const sums = static_cast<OutputSums<Lifted<T>, kSums>*>(d_memory);
     // No more warps than all of the tensor's rows would keep busy.
     const std::int64_t lanes_of_all =
         std::max(CeilDiv(extent.outputs() * extent.count, RowsToAdd::kLaneElementsMin),
-                 doubts.outputs * kLanes);
+                 undecided.outputs * kLanes);
     const std::int64_t blocks =
         std::min(WarpsOf<T, kSums>(job.device) / kWarps, CeilDiv(lanes_of_all, kLanes * kWarps));
     const PassLaunch launch{.blocks = static_cast<unsigned>(blocks),
                             .threads = kWarps * kLanes,
                             .overlaps = job.device.overlaps_passes,
                             .shared_bytes = kBinBytes<T, kSums> * kWarps};
-    const cudaError_t error = LaunchPass(SettleDoubtsKernel<T, kSums>, launch, stream, doubts,
-                                         job.omits_nan, slots, targets, sums);
+    const cudaError_t error = LaunchPass(RecomputeUndecidedKernel<T, kSums>, launch, stream,
+                                         undecided, job.omits_nan, slots, targets, sums);
     if (error != cudaSuccess) return error;
     return LaunchPass(
         FinishSharedKernel<T, kSums>,
         {.blocks = 1, .threads = kFinishThreads, .overlaps = job.device.overlaps_passes}, stream,
-        doubts, job.omits_nan, slots, targets, sums);
+        undecided, job.omits_nan, slots, targets, sums);
   });
 }
 
