@@ -78,11 +78,11 @@ struct Fold {
   }
   // Counts that need no look at the elements of an Acc or State whose extrema are finite: they are
   // 0.
-  static constexpr bool kSparesCounts = kIsFloat<Element> && !kOmitsNan && kHas<Min<Element>> &&
-                                        kHas<Max<Element>> &&
-                                        (kHas<NanCount<Element>> || kHas<InfCount<Element>>);
+  static constexpr bool kSkipsCounts = kIsFloat<Element> && !kOmitsNan && kHas<Min<Element>> &&
+                                       kHas<Max<Element>> &&
+                                       (kHas<NanCount<Element>> || kHas<InfCount<Element>>);
   template <class C>
-  static constexpr bool kIsSparedCount = kSparesCounts && (std::is_same_v<C, NanCount<Element>> ||
+  static constexpr bool kIsSkippedCount = kSkipsCounts && (std::is_same_v<C, NanCount<Element>> ||
                                                            std::is_same_v<C, InfCount<Element>>);
   template <typename Value>
   WARPFOLD_HD static bool AllFinite(const Value& value) {

@@ -78,9 +78,9 @@ bool IsWholeSum(const NativeReduction& native) {
 }
 
 // Sums the outputs undecided again, of more than the list holds all.
-void Settle(const NativeReduction& native, const Scratch& scratch, const void* d_data,
-            const warpfold::ResultTargets& targets, const warpfold::UndecidedCounts& undecided,
-            char* d_scratch, cudaStream_t stream) {
+void Finalize(const NativeReduction& native, const Scratch& scratch, const void* d_data,
+              const warpfold::ResultTargets& targets, const warpfold::UndecidedCounts& undecided,
+              char* d_scratch, cudaStream_t stream) {
   namespace cuda = warpfold::cuda;
   cuda::SumsJob job = scratch.sums_job;
   if (undecided.beyond_sums == 0) job.sums = warpfold::exact::Sums::kSum;
@@ -132,8 +132,8 @@ std::int64_t warpfold_cuda_recompute(const WarpfoldReduction* reduction, const v
   Check(cudaMemcpyAsync(&undecided, d_scratch, sizeof(undecided), cudaMemcpyDeviceToHost, stream));
   Check(cudaMemsetAsync(d_scratch, 0, sizeof(undecided), stream));
   Check(cudaStreamSynchronize(stream));
-  Settle(native, Scratch(native), d_data, native.OutputAt(d_results, nullptr).targets, undecided,
-         static_cast<char*>(d_scratch), stream);
+  Finalize(native, Scratch(native), d_data, native.OutputAt(d_results, nullptr).targets, undecided,
+           static_cast<char*>(d_scratch), stream);
   Check(cudaStreamSynchronize(stream));
   return undecided.all;
 }

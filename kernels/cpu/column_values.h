@@ -43,16 +43,16 @@ class ColumnValues {
     };
     Values::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
-      if constexpr (!Values::template kIsSparedCount<C>) {
+      if constexpr (!Values::template kIsSkippedCount<C>) {
         if (IsNeeded<C>()) add(tag);
       }
     });
-    if constexpr (Values::kSparesCounts) {
+    if constexpr (Values::kSkipsCounts) {
       bool all_finite = true;
       for (std::int64_t c = 0; c < columns_; ++c) all_finite &= Values::AllFinite(value_of(c));
       if (all_finite) return;
       Values::ForEach([&](auto tag) {
-        if constexpr (Values::template kIsSparedCount<typename decltype(tag)::type>) add(tag);
+        if constexpr (Values::template kIsSkippedCount<typename decltype(tag)::type>) add(tag);
       });
     }
   }

@@ -39,17 +39,17 @@ class RowTile {
     }
     F::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
-      if constexpr (F::template kIsSparedCount<C>) {
+      if constexpr (F::template kIsSkippedCount<C>) {
         F::template Get<C>(acc) = C::Identity();
       } else if constexpr (!kIsExtreme<C>) {
         F::template Get<C>(acc) = LoopOf<C>()(tile, count);
       }
     });
-    if constexpr (F::kSparesCounts) {
+    if constexpr (F::kSkipsCounts) {
       if (!F::AllFinite(acc)) {
         F::ForEach([&](auto tag) {
           using C = typename decltype(tag)::type;
-          if constexpr (F::template kIsSparedCount<C>) {
+          if constexpr (F::template kIsSkippedCount<C>) {
             F::template Get<C>(acc) = LoopOf<C>()(tile, count);
           }
         });

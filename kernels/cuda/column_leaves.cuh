@@ -132,13 +132,13 @@ struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
       next += kRows * inner;
     }
 #pragma unroll
-    for (int v = 0; v < kVector; ++v) out[v] = Settled<F, Running>(running[v], WithinThread{});
+    for (int v = 0; v < kVector; ++v) out[v] = Finalized<F, Running>(running[v], WithinThread{});
   }
 
  private:
   // One sweep is all that light folds without indices take.
   using Running = RunningFold<F, /*kByWarp=*/false>;
-  static_assert(!F::kSparesCounts && !kHasIndices<F>);
+  static_assert(!F::kSkipsCounts && !kHasIndices<F>);
   static constexpr bool kPacksRows = kIsPackable<T> && kVector % 4 == 0;
   // Rows that a thread loads before it adds any: as many bytes of narrow elements on their way as
   // of wide ones.

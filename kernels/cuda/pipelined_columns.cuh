@@ -78,13 +78,13 @@ struct PipelinedColumnLeaves : RowsOfColumns<F, F, kColumnVector<F>> {
       }
     }
 #pragma unroll
-    for (int v = 0; v < kVector; ++v) out[v] = Settled<F, Running>(running[v], WithinThread{});
+    for (int v = 0; v < kVector; ++v) out[v] = Finalized<F, Running>(running[v], WithinThread{});
   }
 
  private:
   // One sweep is all that light folds without indices take.
   using Running = RunningFold<F, /*kByWarp=*/false>;
-  static_assert(!F::kSparesCounts);
+  static_assert(!F::kSkipsCounts);
 
   // A whole leaf, whose rows are `threads` vectors apart.
   __device__ __forceinline__ static void AddWhole(const Vector* rows, int threads, int number,

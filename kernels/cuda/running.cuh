@@ -42,7 +42,7 @@ struct Running {
     // Bytes are never NaN nor infinite.
   }
   __device__ static Value Combine(const Value& a, const Value& b) { return C::Combine(a, b); }
-  __device__ static Value Settle(const Value& value) { return value; }
+  __device__ static Value Finalize(const Value& value) { return value; }
 };
 
 // An extremum of floats of up to 32 bits, as one of them: an instruction an element where an
@@ -54,7 +54,7 @@ struct RunningFloatExtremum {
   __device__ static Value Identity() { return kOmits ? QuietNan<T>() : Infinity<T>(!kIsMin); }
   __device__ static void Add(Value& value, T x, int) { value = Combine(value, x); }
   __device__ static Value Combine(Value a, Value b) { return Extreme<kIsMin, kOmits>(a, b); }
-  __device__ static OrderedKey<T> Settle(Value value) {
+  __device__ static OrderedKey<T> Finalize(Value value) {
     if (!IsNan(value)) return ToKey(value);
     return kIsMin != kOmits ? kLowestKey<T> : kHighestKey<T>;
   }
@@ -68,7 +68,7 @@ struct RunningLargestSize {
   __device__ static Value Identity() { return 0; }
   __device__ static void Add(Value& value, T x, int) { value = fmaxf(value, fabsf(Widen(x))); }
   __device__ static Value Combine(Value a, Value b) { return fmaxf(a, b); }
-  __device__ static std::int32_t Settle(Value value) { return BitCast<std::int32_t>(value); }
+  __device__ static std::int32_t Finalize(Value value) { return BitCast<std::int32_t>(value); }
 };
 
 // The smallest size of floats of up to 32 bits, as twice that less one: two instructions an element
@@ -87,7 +87,7 @@ struct RunningSmallestSize {
     value = 2 * kLeastSize<Stored> - 1;
   }
   __device__ static Value Combine(Value a, Value b) { return min(a, b); }
-  __device__ static std::int32_t Settle(Value value) {
+  __device__ static std::int32_t Finalize(Value value) {
     return static_cast<std::int32_t>(value >> 1);
   }
 };
@@ -109,7 +109,7 @@ struct RunningDoubleExtremum {
   __device__ static Value Combine(const Value& a, const Value& b) {
     return {Better(a.best, b.best), a.is_met || b.is_met};
   }
-  __device__ static OrderedKey<double> Settle(const Value& value) {
+  __device__ static OrderedKey<double> Finalize(const Value& value) {
     if (value.is_met == kOmits) return ToKey(value.best);
     return kIsMin != kOmits ? kLowestKey<double> : kHighestKey<double>;
   }
@@ -133,7 +133,7 @@ struct RunningByteExtremum {
     AddExtremum<kIsMin>(value, x);
   }
   __device__ static Value Combine(Value a, Value b) { return ExtremeHalves<kIsMin>(a, b); }
-  __device__ static OrderedKey<T> Settle(Value value) {
+  __device__ static OrderedKey<T> Finalize(Value value) {
     if (value == Identity()) return kIsMin ? kHighestKey<T> : kLowestKey<T>;
     const auto low = static_cast<std::int16_t>(value);
     const auto high = static_cast<std::int16_t>(value >> 16);
@@ -192,13 +192,13 @@ struct RunningExtremumPair {
     value = Combine(value, ExtremePair<kIsMin, kOmits>(LiftPair<0>(x), LiftPair<1>(x)));
   }
   __device__ static Value Combine(Value a, Value b) { return ExtremePair<kIsMin, kOmits>(a, b); }
-  __device__ static OrderedKey<Half> Settle(Value value) {
-    return Of::Settle(Extreme<kIsMin, kOmits>(LowHalf(value), HighHalf(value)));
+  __device__ static OrderedKey<Half> Finalize(Value value) {
+    return Of::Finalize(Extreme<kIsMin, kOmits>(LowHalf(value), HighHalf(value)));
   }
 };
 
 // And a sum, which packed elements enter as if all were finite. Where they are not, the minimum and
-// the maximum say what it is (Settled in sweeps.cuh), so that no element is looked at for it.
+// the maximum say what it is (Finalized in sweeps.cuh), so that no element is looked at for it.
 template <typename Stored>
 struct RunningSumOfFinite : Running<Sum<Half>> {
   using Running<Sum<Half>>::Add;
@@ -209,7 +209,7 @@ struct RunningSumOfFinite : Running<Sum<Half>> {
 
 // Of a product of integers the first sweep of a warp takes the sign alone: an exclusive or, in
 // whose sign bits the signs are. Zeros and sums of absolute values say most often what the product
-// is, for it is soon past 64 bits (SettleProduct in sweeps.cuh).
+// is, for it is soon past 64 bits (FinalizeProduct in sweeps.cuh).
 template <typename T>
 struct RunningSigns {
   using Value = std::conditional_t<kIsWideInteger<T>, std::int64_t, std::int32_t>;
@@ -226,7 +226,7 @@ struct RunningSigns {
     if constexpr (kHasSigns) value ^= static_cast<Value>(x.word);
   }
   __device__ static Value Combine(Value a, Value b) { return a ^ b; }
-  __device__ static Value Settle(Value value) { return value; }
+  __device__ static Value Finalize(Value value) { return value; }
   __device__ static bool IsNegative(Value value) {
     if constexpr (!kHasSigns) return false;
     return kIsByteInteger<T> ? __popc(value & kSignBits) % 2 != 0 : value < 0;
@@ -250,7 +250,7 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
   static constexpr bool kIsFound = (std::is_same_v<C, ArgMin<T>> && F::template kHas<Min<T>>) ||
                                    (std::is_same_v<C, ArgMax<T>> && F::template kHas<Max<T>>);
   template <class C>
-  static constexpr bool kHas = !F::template kIsSparedCount<C> && !kIsFound<C>;
+  static constexpr bool kHas = !F::template kIsSkippedCount<C> && !kIsFound<C>;
   template <class C>
   static constexpr bool kIsLateProduct = kByWarp && !kIsFloat<T> && std::is_same_v<C, Product<T>>;
   static constexpr bool kHasLateProduct = (kIsLateProduct<Components> || ...);

@@ -85,7 +85,7 @@ __device__ __forceinline__ std::int32_t Locate(typename F::Element best, const S
 // zero it is past 64 bits when 64 of them are not 1 or -1, and the sum of absolute values mostly
 // shows that; where it does not, they are counted, and multiplied where fewer are.
 template <class F, class Sweep, class Across>
-__device__ __forceinline__ typename Product<typename F::Element>::Acc SettleProduct(
+__device__ __forceinline__ typename Product<typename F::Element>::Acc FinalizeProduct(
     const typename F::Acc& acc, bool is_negative, int count, const Sweep& sweep,
     const Across& across) {
   using T = typename F::Element;
@@ -122,17 +122,17 @@ __device__ __forceinline__ typename Product<typename F::Element>::Acc SettleProd
 // Where the extremum of an indexed component is: its value is in `acc` where that is asked for too,
 // and else in `first`. Where `across` does not look for it, it is number 0.
 template <class F, class C, class First, class Sweep, class Across>
-__device__ __forceinline__ typename C::Acc SettleIndex(const typename First::Value& first,
-                                                       const typename F::Acc& acc,
-                                                       const Sweep& sweep, const Across& across) {
+__device__ __forceinline__ typename C::Acc FinalizeIndex(const typename First::Value& first,
+                                                         const typename F::Acc& acc,
+                                                         const Sweep& sweep, const Across& across) {
   using T = typename F::Element;
   using Value = std::conditional_t<std::is_same_v<C, ArgMin<T>>, Min<T>, Max<T>>;
   const OrderedKey<T> key = [&] {
     if constexpr (First::template kIsFound<C>) {
       return F::template Get<Value>(acc);
     } else {
-      const auto settled = First::template Of<C>::Settle(First::template Get<C>(first));
-      return across.template Fold<Value>(settled);
+      const auto finalized = First::template Of<C>::Finalize(First::template Get<C>(first));
+      return across.template Fold<Value>(finalized);
     }
   }();
   const T best = FromKey<T>(key);
@@ -146,13 +146,13 @@ __device__ __forceinline__ typename C::Acc SettleIndex(const typename First::Val
 
 // Counts that need a sweep only where the extrema of `acc` are not finite.
 template <class F, class Sweep, class Across>
-__device__ __forceinline__ void SettleSparedCounts(typename F::Acc& acc, const Sweep& sweep,
-                                                   const Across& across) {
+__device__ __forceinline__ void FinalizeSkippedCounts(typename F::Acc& acc, const Sweep& sweep,
+                                                      const Across& across) {
   using T = typename F::Element;
   const bool has_counts = across.Any(!F::AllFinite(acc));
   F::ForEach([&](auto tag) {
     using C = typename decltype(tag)::type;
-    if constexpr (F::template kIsSparedCount<C>) {
+    if constexpr (F::template kIsSkippedCount<C>) {
       F::template Get<C>(acc) = C::Identity();
       if (!has_counts) return;
       F::template Get<C>(acc) = across.template Fold<C>(sweep(
@@ -164,14 +164,14 @@ __device__ __forceinline__ void SettleSparedCounts(typename F::Acc& acc, const S
 
 // What the first sweep has added up, of the components that need no other one.
 template <class F, class First, class Across>
-__device__ __forceinline__ typename F::Acc Settled(const typename First::Value& first,
-                                                   const Across& across) {
+__device__ __forceinline__ typename F::Acc Finalized(const typename First::Value& first,
+                                                     const Across& across) {
   typename F::Acc acc;
   First::ForEach([&](auto tag) {
     using C = typename decltype(tag)::type;
     if constexpr (!First::template kIsLateProduct<C> && !Indexed<C>) {
-      const auto settled = First::template Of<C>::Settle(First::template Get<C>(first));
-      F::template Get<C>(acc) = across.template Fold<C>(settled);
+      const auto finalized = First::template Of<C>::Finalize(First::template Get<C>(first));
+      F::template Get<C>(acc) = across.template Fold<C>(finalized);
     }
   });
   if constexpr (First::kSumsFinite) {
@@ -200,20 +200,20 @@ __device__ __forceinline__ typename F::Acc FoldSweeps(int count, const Sweep& sw
       kOften, First::Identity(),
       [](typename First::Value& a, const auto& x, int number) { First::Add(a, x, number); },
       [](const auto& a, const auto& b) { return First::Combine(a, b); });
-  typename F::Acc acc = Settled<F, First>(first, across);
+  typename F::Acc acc = Finalized<F, First>(first, across);
   F::ForEach([&](auto tag) {
     using C = typename decltype(tag)::type;
     if constexpr (Indexed<C>) {
-      F::template Get<C>(acc) = SettleIndex<F, C, First>(first, acc, sweep, across);
+      F::template Get<C>(acc) = FinalizeIndex<F, C, First>(first, acc, sweep, across);
     }
   });
   if constexpr (First::kHasLateProduct) {
     using Signs = RunningSigns<T>;
     const auto signs = across.template Fold<Signs>(First::template Get<Product<T>>(first));
     F::template Get<Product<T>>(acc) =
-        SettleProduct<F>(acc, Signs::IsNegative(signs), count, sweep, across);
+        FinalizeProduct<F>(acc, Signs::IsNegative(signs), count, sweep, across);
   }
-  if constexpr (F::kSparesCounts) SettleSparedCounts<F>(acc, sweep, across);
+  if constexpr (F::kSkipsCounts) FinalizeSkippedCounts<F>(acc, sweep, across);
   return acc;
 }
 
