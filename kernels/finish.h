@@ -81,7 +81,7 @@ struct Output {
 };
 
 // What did not fit: the op, and the exact sum if it is one.
-struct Misfit {
+struct OpOverflow {
   Op op = Op::kSum;
   int128 sum = 0;
 };
@@ -162,15 +162,15 @@ inline constexpr bool kFinishes = Finishes<F, O>();
 
 // An op's result of one output, which may not fit.
 template <typename R>
-WARPFOLD_HD R Taken(R result, int /*k*/, int* /*first*/, int128* /*misfit*/) {
+WARPFOLD_HD R Taken(R result, int /*k*/, int* /*first*/, int128* /*op_overflow*/) {
   return result;
 }
 template <typename R>
-WARPFOLD_HD R Taken(const Checked<R>& result, int k, int* first, int128* misfit) {
+WARPFOLD_HD R Taken(const Checked<R>& result, int k, int* first, int128* op_overflow) {
   const R narrow = static_cast<R>(result.exact);
   if (static_cast<int128>(narrow) != result.exact && k < *first) {
     *first = k;
-    *misfit = result.is_known ? result.exact : 0;
+    *op_overflow = result.is_known ? result.exact : 0;
   }
   return narrow;
 }
@@ -179,20 +179,20 @@ WARPFOLD_HD R Taken(const Checked<R>& result, int k, int* first, int128* misfit)
 
 // Writes the results of op `i` of `targets` of kCount neighbouring outputs, `states`, from `index`
 // on, if F holds it and it is not rounded (exact/). Returns the number of the first whose result
-// does not fit, which is then in `*misfit` (what is written for it is unspecified); kCount if all
-// do.
+// does not fit, which is then in `*op_overflow` (what is written for it is unspecified); kCount if
+// all do.
 template <class F, int kCount>
 WARPFOLD_HD int WriteResult(const ResultTargets& targets, int i, std::int64_t index,
-                            const typename F::State* states, Misfit* misfit) {
+                            const typename F::State* states, OpOverflow* op_overflow) {
   using T = typename F::Storage;
   int first = kCount;
-  misfit->op = targets.ops[i];
+  op_overflow->op = targets.ops[i];
   Ops::ForOne(targets.ops[i], [&](auto tag) {
     using O = typename decltype(tag)::type;
     if constexpr (internal::kFinishes<F, O>) {
       internal::Put<internal::ResultOf<O, T>, kCount>(targets.arrays[i], index, [&](int k) {
         const internal::ValuesOf<F> values{states[k], targets};
-        return internal::Taken(O::template Finish<T>(values), k, &first, &misfit->sum);
+        return internal::Taken(O::template Finish<T>(values), k, &first, &op_overflow->sum);
       });
     }
   });
@@ -202,15 +202,15 @@ WARPFOLD_HD int WriteResult(const ResultTargets& targets, int i, std::int64_t in
 // All ops of `targets`, likewise; of several misfits of one output, the last op's.
 template <class F, int kCount>
 WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
-                             const typename F::State* states, Misfit* misfit) {
+                             const typename F::State* states, OpOverflow* op_overflow) {
   int first = kCount;
   WARPFOLD_NO_UNROLL
   for (int i = 0; i < targets.count; ++i) {
-    Misfit of_op;
+    OpOverflow of_op;
     const int k = WriteResult<F, kCount>(targets, i, index, states, &of_op);
     if (k == kCount || k > first) continue;
     first = k;
-    *misfit = of_op;
+    *op_overflow = of_op;
   }
   return first;
 }

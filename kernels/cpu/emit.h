@@ -11,15 +11,15 @@
 
 namespace warpfold::cpu {
 
-inline void ReportOverflow(Overflow* report, std::int64_t index, const Misfit& misfit) {
+inline void ReportOverflow(Overflow* report, std::int64_t index, const OpOverflow& op_overflow) {
   std::atomic_ref<std::int32_t> lock(report->lock);
   while (lock.exchange(1, std::memory_order_acquire) != 0) {
   }
   if (index < report->output_index) {
     report->output_index = index;
-    report->op = misfit.op;
-    report->high = static_cast<std::int64_t>(misfit.sum >> 64);
-    report->low = static_cast<std::uint64_t>(misfit.sum);
+    report->op = op_overflow.op;
+    report->high = static_cast<std::int64_t>(op_overflow.sum >> 64);
+    report->low = static_cast<std::uint64_t>(op_overflow.sum);
   }
   lock.store(0, std::memory_order_release);
 }
@@ -43,9 +43,10 @@ void EmitRun(const Output& output, std::int64_t first, const typename Writer::St
   const auto write = [&]<int kCount>() {
     for (; i + kCount <= count; i += kCount) {
       const std::int64_t index = output.first_result + first + i;
-      Misfit misfit;
-      const int at = Writer::template Write<kCount>(output.targets, index, states + i, &misfit);
-      if (at < kCount) ReportOverflow(output.overflow, index + at, misfit);
+      OpOverflow op_overflow;
+      const int at =
+          Writer::template Write<kCount>(output.targets, index, states + i, &op_overflow);
+      if (at < kCount) ReportOverflow(output.overflow, index + at, op_overflow);
     }
   };
   if (Writer::TakesBlocks(output.targets)) write.template operator()<kFinishBlock>();

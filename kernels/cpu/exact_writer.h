@@ -26,11 +26,11 @@ struct FusionWriter {
 
   template <int kCount>
   static int Write(const ResultTargets& targets, std::int64_t index, const State* states,
-                   Misfit* misfit) {
+                   OpOverflow* op_overflow) {
     if constexpr (kCount != kFinishBlock) {
-      return exact::WriteResults<X, kCount>(targets, index, states, misfit);
+      return exact::WriteResults<X, kCount>(targets, index, states, op_overflow);
     } else if constexpr (kHasLoop) {
-      return GetFinishLoop<typename X::Values>()(targets, index, states, misfit);
+      return GetFinishLoop<typename X::Values>()(targets, index, states, op_overflow);
     }
     return kCount;
   }

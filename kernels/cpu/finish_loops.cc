@@ -19,8 +19,8 @@ namespace warpfold::cpu::HWY_NAMESPACE {
 
 template <class F>
 int Finish(const ResultTargets& targets, std::int64_t index, const typename F::State* states,
-           Misfit* misfit) {
-  return WriteResults<F, kFinishBlock>(targets, index, states, misfit);
+           OpOverflow* op_overflow) {
+  return WriteResults<F, kFinishBlock>(targets, index, states, op_overflow);
 }
 
 #define WARPFOLD_LOOP(T, name, component)                             \

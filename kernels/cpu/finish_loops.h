@@ -15,7 +15,7 @@ namespace warpfold::cpu {
 inline constexpr int kFinishBlock = 64;
 template <class F>
 using FinishLoop = int(const ResultTargets& targets, std::int64_t index,
-                       const typename F::State* states, Misfit* misfit);
+                       const typename F::State* states, OpOverflow* op_overflow);
 
 // The loop for this processor. Cheap after the first call; safe from any thread. F is of one
 // component.

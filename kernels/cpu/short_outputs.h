@@ -133,11 +133,12 @@ class ShortOutputs {
 
     template <int kCount>
     static int Write(const ResultTargets& targets, std::int64_t index, const State* states,
-                     Misfit* misfit) {
+                     OpOverflow* op_overflow) {
       if constexpr (kCount != kFinishBlock) {
         for (int i = 0; i < targets.count; ++i) {
           if (StatisticOf<Stored>(targets.ops[i]) != Statistic::kNone) continue;
-          WriteResult<Values, kCount>(targets, i, index, states, misfit);  // of floats, which fit
+          WriteResult<Values, kCount>(targets, i, index, states,
+                                      op_overflow);  // of floats, which fit
         }
       }
       return kCount;

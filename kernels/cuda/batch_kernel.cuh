@@ -36,23 +36,23 @@ __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename
     for (int i = 0; i < item.op_count; ++i) {
       targets.ops[0] = item.ops[i];
       targets.arrays[0] = static_cast<char*>(item.d_out) + std::int64_t{item.op_stride} * i;
-      Misfit misfit;
+      OpOverflow op_overflow;
       int fitting = 1;
       if constexpr (exact::kIsExact<F>) {
         exact::Undecided undecided;
         fitting = exact::WriteFoldResults<F, 1>(targets, divisors, item.output_index, &state,
-                                                &misfit, &undecided);
+                                                &op_overflow, &undecided);
         if (undecided.outputs != 0) {
           verdict.outcome = BatchVerdict::Outcome::kUndecided;
           break;
         }
       } else {
-        fitting = WriteResults<F, 1>(targets, item.output_index, &state, &misfit);
+        fitting = WriteResults<F, 1>(targets, item.output_index, &state, &op_overflow);
       }
       if (fitting == 1) continue;
-      verdict = {BatchVerdict::Outcome::kOverflows, misfit.op,
-                 static_cast<std::int64_t>(misfit.sum >> 64),
-                 static_cast<std::uint64_t>(misfit.sum)};
+      verdict = {BatchVerdict::Outcome::kOverflows, op_overflow.op,
+                 static_cast<std::int64_t>(op_overflow.sum >> 64),
+                 static_cast<std::uint64_t>(op_overflow.sum)};
     }
   }
   if (item.d_verdict == nullptr) return;

@@ -13,7 +13,8 @@ namespace warpfold::cuda {
 
 // Keeps the overflow with the lowest output index. Rare, so a lock is enough; the loop ends because
 // threads of a warp make progress independently since Volta.
-__device__ inline void ReportOverflow(Overflow* report, std::int64_t index, const Misfit& misfit) {
+__device__ inline void ReportOverflow(Overflow* report, std::int64_t index,
+                                      const OpOverflow& op_overflow) {
   volatile Overflow* shared = report;
   if (index >= shared->output_index) return;  // it is only ever lowered
   while (atomicCAS(&report->lock, 0, 1) != 0) {
@@ -21,9 +22,9 @@ __device__ inline void ReportOverflow(Overflow* report, std::int64_t index, cons
   __threadfence();
   if (index < shared->output_index) {
     shared->output_index = index;
-    shared->op = misfit.op;
-    shared->high = static_cast<std::int64_t>(misfit.sum >> 64);
-    shared->low = static_cast<std::uint64_t>(misfit.sum);
+    shared->op = op_overflow.op;
+    shared->high = static_cast<std::int64_t>(op_overflow.sum >> 64);
+    shared->low = static_cast<std::uint64_t>(op_overflow.sum);
   }
   __threadfence();
   atomicExch(&report->lock, 0);
@@ -75,9 +76,9 @@ struct Sink {
       PutResults(first_output, copies, {});
     } else {
       const std::int64_t index = first_result + first_output;
-      Misfit misfit;
-      const int at = WriteResults<F, kCount>(targets, index, states, &misfit);
-      if (at < kCount) ReportOverflow(d_overflow, index + at, misfit);
+      OpOverflow op_overflow;
+      const int at = WriteResults<F, kCount>(targets, index, states, &op_overflow);
+      if (at < kCount) ReportOverflow(d_overflow, index + at, op_overflow);
     }
   }
 
@@ -86,11 +87,11 @@ struct Sink {
   __device__ void PutResults(std::int64_t first_output, const typename F::State (&states)[kCount],
                              const exact::OpShare& share) const {
     const std::int64_t index = first_result + first_output;
-    Misfit misfit;
+    OpOverflow op_overflow;
     exact::Undecided undecided;
-    const int at = exact::WriteFoldResults<F, kCount>(targets, divisors, index, states, &misfit,
-                                                      &undecided, share);
-    if (at < kCount) ReportOverflow(d_overflow, index + at, misfit);
+    const int at = exact::WriteFoldResults<F, kCount>(targets, divisors, index, states,
+                                                      &op_overflow, &undecided, share);
+    if (at < kCount) ReportOverflow(d_overflow, index + at, op_overflow);
     for (int k = 0; k < kCount; ++k) {
       if ((undecided.outputs >> k & 1) != 0)
         ReportUndecided(undecided, index + k, undecided.beyond_sums);

@@ -175,12 +175,13 @@ struct Undecided {
   bool beyond_sums = false;   // results of other ops than SUM and MEAN
 };
 
-// warpfold::WriteResults of a fold that kIsExact. `divisors`: the targets'. A misfit is of floats a
-// product that may round either way.
+// warpfold::WriteResults of a fold that kIsExact. `divisors`: the targets'. A op_overflow is of
+// floats a product that may round either way.
 template <class F, int kCount>
 WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& divisors,
                                  std::int64_t index, const typename F::State* states,
-                                 Misfit* misfit, Undecided* undecided, const OpShare& share = {}) {
+                                 OpOverflow* op_overflow, Undecided* undecided,
+                                 const OpShare& share = {}) {
   using Result = FloatOf<typename F::Storage>;
   static_assert(kCount <= 32);
   internal::BoundedOutputOf<F, kCount> outputs[kCount];
@@ -192,7 +193,7 @@ WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& d
   WARPFOLD_NO_UNROLL
   for (int i = share.first; i < targets.count; i += share.stride) {
     const Statistic statistic = StatisticOf<typename F::Storage>(targets.ops[i]);
-    Misfit of_op;
+    OpOverflow of_op;
     int at = kCount;
     if (internal::Rounds<F>(statistic)) {
       of_op.op = targets.ops[i];
@@ -214,7 +215,7 @@ WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& d
     }
     if (at == kCount || at > first) continue;
     first = at;
-    *misfit = of_op;
+    *op_overflow = of_op;
   }
   return first;
 }

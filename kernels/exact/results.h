@@ -66,11 +66,11 @@ WARPFOLD_HD bool WriteRounded(Statistic statistic, const ResultTargets& targets,
 
 }  // namespace internal
 
-// What warpfold::WriteResults does, of a fusion's states. A misfit is of floats, too: a product
-// that may round either way.
+// What warpfold::WriteResults does, of a fusion's states. A op_overflow is of floats, too: a
+// product that may round either way.
 template <class X, int kCount>
 WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
-                             const typename X::State* states, Misfit* misfit) {
+                             const typename X::State* states, OpOverflow* op_overflow) {
   typename X::Values::State copies[kCount];
   const typename X::Values::State* values = copies;
   if constexpr (X::kHasValuesAlone) {
@@ -81,7 +81,7 @@ WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
   int first = kCount;
   WARPFOLD_NO_UNROLL
   for (int i = 0; i < targets.count; ++i) {
-    Misfit of_op;
+    OpOverflow of_op;
     int at = kCount;
     const Statistic statistic = StatisticOf<typename X::Storage>(targets.ops[i]);
     if (statistic != Statistic::kNone) {
@@ -94,7 +94,7 @@ WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
     }
     if (at == kCount || at > first) continue;
     first = at;
-    *misfit = of_op;
+    *op_overflow = of_op;
   }
   return first;
 }

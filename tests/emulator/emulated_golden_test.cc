@@ -41,7 +41,7 @@ class EmulatedGoldenTest : public EmulatedTest {
     if (results.overflow().output_index == Overflow::kNone) {
       return testing::AnswersOf(plan, results.Arrays());
     }
-    return {testing::MisfitAnswer(results.overflow())};
+    return {testing::OverflowAnswer(results.overflow())};
   }
 };
 

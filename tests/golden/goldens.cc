@@ -201,7 +201,7 @@ GoldenAnswers AnswersOf(const Plan& plan, const std::vector<std::string>& result
   return answers;
 }
 
-std::string MisfitAnswer(const Overflow& overflow) {
+std::string OverflowAnswer(const Overflow& overflow) {
   std::ostringstream text;
   text << '!' << overflow.output_index;
   if (overflow.op == Op::kSum) text << ':' << absl::MakeInt128(overflow.high, overflow.low);

@@ -33,7 +33,7 @@ std::vector<char> ElementsOf(const Golden& golden);
 
 // Of results, an array for each op, or of the one op whose result did not fit.
 GoldenAnswers AnswersOf(const Plan& plan, const std::vector<std::string>& results);
-std::string MisfitAnswer(const Overflow& overflow);
+std::string OverflowAnswer(const Overflow& overflow);
 
 // `reduce(const Plan&, const std::vector<char>& elements)` is the GoldenAnswers of the plan's ops:
 // of each op alone, and of all together that fit any result.

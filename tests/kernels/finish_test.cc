@@ -83,12 +83,13 @@ TYPED_TEST(FinishTest, NeighboursAreAsOneByOneWhereverTheyLie) {
     for (int first = 0; first <= kNeighbours; ++first) {
       Arrays expected(ops);
       Arrays together(ops);
-      Misfit misfit;
+      OpOverflow op_overflow;
       for (int k = 0; k < kNeighbours; ++k) {
-        ASSERT_EQ((WriteResults<F, 1>(expected.targets, first + k, &states[k], &misfit)), 1);
+        ASSERT_EQ((WriteResults<F, 1>(expected.targets, first + k, &states[k], &op_overflow)), 1);
       }
-      ASSERT_EQ((WriteResults<F, kNeighbours>(together.targets, first, states.data(), &misfit)),
-                kNeighbours);
+      ASSERT_EQ(
+          (WriteResults<F, kNeighbours>(together.targets, first, states.data(), &op_overflow)),
+          kNeighbours);
       for (int i = 0; i < expected.targets.count; ++i) {
         EXPECT_EQ(std::memcmp(together.bytes[i], expected.bytes[i], sizeof(expected.bytes[i])), 0)
             << Name(ops[static_cast<std::size_t>(i)]) << " at " << first;
@@ -97,42 +98,43 @@ TYPED_TEST(FinishTest, NeighboursAreAsOneByOneWhereverTheyLie) {
   }
 }
 
-TEST(MisfitTest, TellsTheFirstOutputThatDoesNotFit) {
+TEST(OverflowAnswerTest, TellsTheFirstOutputThatDoesNotFit) {
   using F = Everything<std::int64_t>;
   using SumOf = Sum<std::int64_t>;
   using ProductOf = Product<std::int64_t>;
   const int128 past = int128{std::numeric_limits<std::int64_t>::max()} + 1;
   Arrays arrays(testing::FirstOps());
-  Misfit misfit;
+  OpOverflow op_overflow;
 
   auto states = StatesOfThree<F>();
   F::Get<SumOf>(states[6]) = past;
-  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), 6);
-  EXPECT_EQ(misfit.op, Op::kSum);
-  EXPECT_TRUE(misfit.sum == past);
+  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &op_overflow)), 6);
+  EXPECT_EQ(op_overflow.op, Op::kSum);
+  EXPECT_TRUE(op_overflow.sum == past);
 
   // The lower output, though its op comes later, and of a product no number.
   F::Get<ProductOf>(states[2]).past = 1;
-  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), 2);
-  EXPECT_EQ(misfit.op, Op::kProd);
-  EXPECT_TRUE(misfit.sum == 0);
+  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &op_overflow)), 2);
+  EXPECT_EQ(op_overflow.op, Op::kProd);
+  EXPECT_TRUE(op_overflow.sum == 0);
 
   F::Get<SumOf>(states[1]) = -past - 1;
   F::Get<SumOf>(states[0]) = -past;  // fits
-  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), 1);
-  EXPECT_EQ(misfit.op, Op::kSum);
-  EXPECT_TRUE(misfit.sum == -past - 1);
+  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &op_overflow)), 1);
+  EXPECT_EQ(op_overflow.op, Op::kSum);
+  EXPECT_TRUE(op_overflow.sum == -past - 1);
 }
 
-TEST(MisfitTest, AProductPast64BitsFitsNoType) {
+TEST(OverflowAnswerTest, AProductPast64BitsFitsNoType) {
   using F = Everything<std::uint64_t>;
   auto states = StatesOfThree<F>();
   Arrays arrays(testing::FirstOps());
-  Misfit misfit;
+  OpOverflow op_overflow;
   F::Get<Product<std::uint64_t>>(states[3]).magnitude = ~std::uint64_t{0};
-  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), kNeighbours);
+  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &op_overflow)),
+            kNeighbours);
   F::Get<Product<std::uint64_t>>(states[3]).past = 1;
-  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &misfit)), 3);
+  EXPECT_EQ((WriteResults<F, kNeighbours>(arrays.targets, 0, states.data(), &op_overflow)), 3);
 }
 
 }  // namespace

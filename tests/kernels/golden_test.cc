@@ -18,7 +18,7 @@ TEST_P(CpuGoldenTest, AnswersAsEver) {
     if (results.overflow.output_index == Overflow::kNone) {
       return testing::AnswersOf(plan, results.bytes);
     }
-    return testing::GoldenAnswers{testing::MisfitAnswer(results.overflow)};
+    return testing::GoldenAnswers{testing::OverflowAnswer(results.overflow)};
   });
 }
 

@@ -73,8 +73,8 @@ class ExactCpuReduction : public ::testing::TestWithParam<DType> {
     const Answer* lowest = nullptr;
     Op op = Op::kSum;
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      if (answers[i].misfit == Answer::kAllFit) continue;
-      if (lowest != nullptr && answers[i].misfit > lowest->misfit) continue;
+      if (answers[i].op_overflow == Answer::kAllFit) continue;
+      if (lowest != nullptr && answers[i].op_overflow > lowest->op_overflow) continue;
       lowest = &answers[i];
       op = spec.ops[i];
     }
@@ -82,7 +82,7 @@ class ExactCpuReduction : public ::testing::TestWithParam<DType> {
       ASSERT_EQ(overflow.output_index, Overflow::kNone);
       return;
     }
-    ASSERT_EQ(overflow.output_index, lowest->misfit);
+    ASSERT_EQ(overflow.output_index, lowest->op_overflow);
     ASSERT_EQ(overflow.op, op);
     if (op != Op::kSum) return;
     mpz_class sum = static_cast<long>(overflow.high);

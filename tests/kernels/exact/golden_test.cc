@@ -21,9 +21,9 @@ TEST(ReductionOracleTest, AgreesWithTheGoldens) {
         ReduceSpec alone = golden.spec;
         alone.ops = {golden.spec.ops[i]};
         std::string text = AnswersOf(*MakePlan(alone), {answer.bytes})[0];
-        if (answer.misfit != Answer::kAllFit) {
+        if (answer.op_overflow != Answer::kAllFit) {
           ++misfits;
-          text = "!" + std::to_string(answer.misfit);
+          text = "!" + std::to_string(answer.op_overflow);
           if (alone.ops[0] == Op::kSum) text += ":" + answer.misfit_value.get_str();
         }
         ASSERT_EQ(text, golden.answers[i]) << golden.ToString() << ", " << Name(alone.ops[0]);

@@ -363,8 +363,8 @@ std::vector<Answer> ReductionAnswers(const ReduceSpec& spec, const void* data) {
         if (Fits(exact, result)) {
           bits =
               result == DType::kU64 ? exact.get_ui() : static_cast<std::uint64_t>(exact.get_si());
-        } else if (answer.misfit == Answer::kAllFit) {
-          answer.misfit = static_cast<std::int64_t>(output);
+        } else if (answer.op_overflow == Answer::kAllFit) {
+          answer.op_overflow = static_cast<std::int64_t>(output);
           answer.misfit_value = exact;
         }
       } else {

@@ -26,7 +26,7 @@ struct Answer {
   std::string bytes;  // of all outputs in C order, of dtype ExpectedResultDType(op, dtype)
   // An integer SUM or PROD that does not fit is OUT_OF_RANGE: the number of the lowest such output
   // and its exact value. Of each of them `bytes` has zeros.
-  std::int64_t misfit = kAllFit;
+  std::int64_t op_overflow = kAllFit;
   mpz_class misfit_value;
 };
 

@@ -262,7 +262,7 @@ void ExpectAnswer(Op op, const std::vector<T>& elements, const std::string& want
   for (const NanPolicy policy : {kPropagate, kOmit}) {  // integers have no NaN
     const Answer answer = AnswerOf(op, elements, policy, correction);
     EXPECT_EQ(answer.bytes, want) << Name(kDTypeOf<T>) << " " << Name(op);
-    EXPECT_EQ(answer.misfit, Answer::kAllFit);
+    EXPECT_EQ(answer.op_overflow, Answer::kAllFit);
   }
 }
 
@@ -347,17 +347,17 @@ TEST(ReductionOracleTest, IntegersThatDoNotFitAreNamed) {
       .dtype = DType::kI64, .shape = {4, 2}, .ops = {Op::kSum, Op::kProd, Op::kMax}, .axes = {1}};
   const std::vector<std::int64_t> data = {kHighest, kLowest, kHighest, 1, kLowest, -1, 3, 4};
   const std::vector<Answer> answers = ReductionAnswers(spec, data.data());
-  EXPECT_EQ(answers[0].misfit, 1);
+  EXPECT_EQ(answers[0].op_overflow, 1);
   EXPECT_EQ(answers[0].misfit_value, mpz_class(1) << 63);
-  EXPECT_EQ(answers[1].misfit, 0);
+  EXPECT_EQ(answers[1].op_overflow, 0);
   EXPECT_EQ(answers[1].misfit_value, mpz_class(kHighest) * mpz_class(kLowest));
-  EXPECT_EQ(answers[2].misfit, Answer::kAllFit);
+  EXPECT_EQ(answers[2].op_overflow, Answer::kAllFit);
 
   ExpectAnswer<std::int64_t>(Op::kSum, {kHighest, kLowest, kLowest, kHighest, 2, kHighest, -1},
                              BytesOf<std::int64_t>(kHighest - 1));
   ExpectAnswer<std::int64_t>(Op::kProd, {std::int64_t{1} << 62, -2},
                              BytesOf<std::int64_t>(kLowest));
-  EXPECT_EQ(AnswerOf<std::int64_t>(Op::kProd, {std::int64_t{1} << 62, 2}).misfit, 0);
+  EXPECT_EQ(AnswerOf<std::int64_t>(Op::kProd, {std::int64_t{1} << 62, 2}).op_overflow, 0);
   ExpectAnswer<std::int64_t>(Op::kProd, {kLowest, kLowest, 0}, BytesOf<std::int64_t>(0));
   const std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
   ExpectAnswer<std::uint64_t>(Op::kSum, {largest, 0}, BytesOf<std::uint64_t>(largest));
