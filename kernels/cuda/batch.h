@@ -18,7 +18,7 @@ namespace warpfold::cuda {
 // What became of an item's results. Written by the GPU after them, `outcome` last: a host that sees
 // another outcome than kPending there may read them, and the item's data and its place in the table
 // are no longer used. May lie in pinned host memory, where a thread can watch it.
-struct alignas(16) BatchVerdict {
+struct alignas(16) BatchItemStatus {
   // kUndecided: bounded sums do not tell a result, and it has to be summed exactly.
   enum class Outcome : std::uint32_t { kPending, kFits, kOverflows, kUndecided };
   Outcome outcome = Outcome::kPending;
@@ -32,12 +32,13 @@ struct alignas(16) BatchVerdict {
 struct alignas(16) BatchItem {
   const void* d_data = nullptr;  // any alignment that the element type has; 16 bytes are fastest
   void* d_out = nullptr;         // the state; or the results, op i's array op_stride * i bytes on
-  BatchVerdict* d_verdict = nullptr;  // null: sums and products fit, and nobody waits for this item
-  double correction = 0;              // of VAR and STD
-  std::int32_t count = 1;             // 1 ... kBatchBytesMax / (bytes of an element)
-  std::int32_t output_index = 0;      // in the arrays
-  std::int32_t op_stride = 16;        // a multiple of 8
-  std::int32_t op_count = 0;          // 0: the state itself is wanted, finish.h's F::State
+  BatchItemStatus* d_status =
+      nullptr;                    // null: sums and products fit, and nobody waits for this item
+  double correction = 0;          // of VAR and STD
+  std::int32_t count = 1;         // 1 ... kBatchBytesMax / (bytes of an element)
+  std::int32_t output_index = 0;  // in the arrays
+  std::int32_t op_stride = 16;    // a multiple of 8
+  std::int32_t op_count = 0;      // 0: the state itself is wanted, finish.h's F::State
   Op ops[kRequestOpsMax] = {};
 };
 static_assert(sizeof(BatchItem) == 64);

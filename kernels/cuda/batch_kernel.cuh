@@ -17,11 +17,11 @@
 
 namespace warpfold::cuda {
 
-// Writes what the item asks for. A thread that sees the verdict sees it all.
+// Writes what the item asks for. A thread that sees the item_status sees it all.
 template <class F>
 __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename F::State& state) {
-  BatchVerdict verdict;
-  verdict.outcome = BatchVerdict::Outcome::kFits;
+  BatchItemStatus item_status;
+  item_status.outcome = BatchItemStatus::Outcome::kFits;
   if (item.op_count == 0) {
     *static_cast<typename F::State*>(item.d_out) = state;
   } else {
@@ -43,25 +43,25 @@ __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename
         fitting = exact::WriteFoldResults<F, 1>(targets, divisors, item.output_index, &state,
                                                 &op_overflow, &undecided);
         if (undecided.outputs != 0) {
-          verdict.outcome = BatchVerdict::Outcome::kUndecided;
+          item_status.outcome = BatchItemStatus::Outcome::kUndecided;
           break;
         }
       } else {
         fitting = WriteResults<F, 1>(targets, item.output_index, &state, &op_overflow);
       }
       if (fitting == 1) continue;
-      verdict = {BatchVerdict::Outcome::kOverflows, op_overflow.op,
-                 static_cast<std::int64_t>(op_overflow.sum >> 64),
-                 static_cast<std::uint64_t>(op_overflow.sum)};
+      item_status = {BatchItemStatus::Outcome::kOverflows, op_overflow.op,
+                     static_cast<std::int64_t>(op_overflow.sum >> 64),
+                     static_cast<std::uint64_t>(op_overflow.sum)};
     }
   }
-  if (item.d_verdict == nullptr) return;
-  item.d_verdict->op = verdict.op;
-  item.d_verdict->high = verdict.high;
-  item.d_verdict->low = verdict.low;
+  if (item.d_status == nullptr) return;
+  item.d_status->op = item_status.op;
+  item.d_status->high = item_status.high;
+  item.d_status->low = item_status.low;
   __threadfence_system();
-  *reinterpret_cast<volatile std::uint32_t*>(&item.d_verdict->outcome) =
-      static_cast<std::uint32_t>(verdict.outcome);
+  *reinterpret_cast<volatile std::uint32_t*>(&item.d_status->outcome) =
+      static_cast<std::uint32_t>(item_status.outcome);
 }
 
 // Tile `tile` of an item; the identity past its end.

@@ -46,7 +46,7 @@ std::size_t StatesScratchBytes(const Job& job, const Extent& extent);
 // Many tensors in one launch, one pass: what FoldElements({1, count, 1}) would leave of each, to
 // the bit. `d_items` is the table that PlanBatch has put in order and the caller has copied to the
 // device; both belong to the caller, who keeps the table and what it points at until the items'
-// verdicts are there or the stream has passed the launch. Of the job's shape nothing is used.
+// item_statuses are there or the stream has passed the launch. Of the job's shape nothing is used.
 // REQUIRES: at least one item.
 [[nodiscard]] cudaError_t FoldBatch(const Job& job, const BatchItem* d_items,
                                     const BatchLaunch& launch, cudaStream_t stream);

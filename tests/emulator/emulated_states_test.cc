@@ -75,8 +75,8 @@ TEST_F(EmulatedStatesTest, BatchesHaveTheCpusBits) {
     const Plan any = *MakePlan(AnySpec(1, 1, 1));
     std::vector<Plan> plans;
     std::vector<std::unique_ptr<emulator::GuardedMemory>> inputs, outputs;
-    std::vector<cuda::BatchVerdict> verdicts(1 + random_() % 30);
-    std::vector<cuda::BatchItem> items(verdicts.size());
+    std::vector<cuda::BatchItemStatus> item_statuses(1 + random_() % 30);
+    std::vector<cuda::BatchItem> items(item_statuses.size());
     for (std::size_t n = 0; n < items.size(); ++n) {
       const std::int64_t count = Length(OneIn(8) ? kCountMax : 20'000);
       plans.push_back(*MakePlan(SpecOf(1, count, 1, any.ops, any.nan_policy)));
@@ -87,7 +87,7 @@ TEST_F(EmulatedStatesTest, BatchesHaveTheCpusBits) {
       std::memcpy(inputs.back()->data(), data.data(), data.size() * sizeof(T));
       items[n].d_data = inputs.back()->data();
       items[n].d_out = outputs.back()->data();
-      items[n].d_verdict = &verdicts[n];
+      items[n].d_status = &item_statuses[n];
       items[n].correction = plans.back().correction;
       items[n].count = static_cast<std::int32_t>(count);
       items[n].op_count = static_cast<std::int32_t>(any.ops.size());
@@ -97,8 +97,8 @@ TEST_F(EmulatedStatesTest, BatchesHaveTheCpusBits) {
     ASSERT_EQ(cuda::EngineFor<T>(any.bundle()).FoldBatch(items.data(), launch, nullptr),
               cudaSuccess);
     for (std::size_t n = 0; n < plans.size(); ++n) {
-      ASSERT_NE(verdicts[n].outcome, cuda::BatchVerdict::Outcome::kPending);
-      if (verdicts[n].outcome == cuda::BatchVerdict::Outcome::kOverflows) continue;
+      ASSERT_NE(item_statuses[n].outcome, cuda::BatchItemStatus::Outcome::kPending);
+      if (item_statuses[n].outcome == cuda::BatchItemStatus::Outcome::kOverflows) continue;
       const std::vector<std::string> expected = testing::ResultsOnCpu(plans[n], inputs[n]->data());
       for (std::size_t op = 0; op < expected.size(); ++op) {
         ASSERT_EQ(std::string(outputs[n]->data() + 16 * op, expected[op].size()), expected[op])

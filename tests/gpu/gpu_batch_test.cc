@@ -25,7 +25,7 @@ namespace warpfold {
 namespace {
 
 using cuda::BatchItem;
-using cuda::BatchVerdict;
+using cuda::BatchItemStatus;
 using Results = std::vector<std::string>;
 
 constexpr std::size_t kOutBytes = 512;  // of one item: 16 ops, or the largest state
@@ -138,14 +138,15 @@ void GpuBatchTest::ExpectTheBitsOfEachAlone(const ReduceSpec& any_spec, bool lea
     std::copy(spec.ops.begin(), spec.ops.end(), item.ops);
     items.push_back(item);
   }
-  const std::vector<char> unset(items.size() * (kOutBytes + sizeof(BatchVerdict)), '\0');
+  const std::vector<char> unset(items.size() * (kOutBytes + sizeof(BatchItemStatus)), '\0');
   auto d_data = OnDevice(data.data(), data.size());
   auto d_out = OnDevice(unset.data(), unset.size());
-  auto* const d_verdicts = reinterpret_cast<BatchVerdict*>(d_out.get() + items.size() * kOutBytes);
+  auto* const d_verdicts =
+      reinterpret_cast<BatchItemStatus*>(d_out.get() + items.size() * kOutBytes);
   for (std::size_t i = 0; i < items.size(); ++i) {
     items[i].d_data = d_data.get() + reinterpret_cast<std::uintptr_t>(items[i].d_data);
     items[i].d_out = d_out.get() + i * kOutBytes;
-    items[i].d_verdict = d_verdicts + i;
+    items[i].d_status = d_verdicts + i;
   }
   const cuda::Job job{spec.dtype, plans[0].bundle(), {}};
   Run(job, items);
@@ -172,10 +173,10 @@ void GpuBatchTest::ExpectTheBitsOfEachAlone(const ReduceSpec& any_spec, bool lea
     }
     ASSERT_EQ(batched, expected) << Name(spec.dtype) << ", " << spec.ops.size() << " ops, "
                                  << items[i].count << " elements, number " << i;
-    BatchVerdict verdict;
-    std::memcpy(&verdict, out.data() + items.size() * kOutBytes + i * sizeof(verdict),
-                sizeof(verdict));
-    ASSERT_EQ(verdict.outcome, BatchVerdict::Outcome::kFits);
+    BatchItemStatus item_status;
+    std::memcpy(&item_status, out.data() + items.size() * kOutBytes + i * sizeof(item_status),
+                sizeof(item_status));
+    ASSERT_EQ(item_status.outcome, BatchItemStatus::Outcome::kFits);
   }
 }
 
@@ -217,26 +218,26 @@ TEST_F(GpuBatchTest, OnlyWhatOverflowsIsToldSo) {
   auto d_data = OnDevice(elements.data(), elements.size() * 8);
   auto pinned = *cuda::AllocatePinned(4096);
   std::int64_t* const sums = reinterpret_cast<std::int64_t*>(pinned.get());
-  auto* const verdicts = new (pinned.get() + 1024) BatchVerdict[3];
+  auto* const item_statuses = new (pinned.get() + 1024) BatchItemStatus[3];
   std::vector<BatchItem> items(3);
   for (std::size_t i = 0; i < 3; ++i) {
     items[i].d_data = d_data.get() + i * 16;
     items[i].d_out = sums;
-    items[i].d_verdict = verdicts + i;
+    items[i].d_status = item_statuses + i;
     items[i].count = 2;
     items[i].output_index = static_cast<std::int32_t>(i);
     items[i].op_count = 1;
     items[i].ops[0] = Op::kSum;
   }
   Run({DType::kI64, Bundle::kSum, {}}, items);
-  EXPECT_EQ(verdicts[0].outcome, BatchVerdict::Outcome::kFits);
-  EXPECT_EQ(verdicts[2].outcome, BatchVerdict::Outcome::kFits);
+  EXPECT_EQ(item_statuses[0].outcome, BatchItemStatus::Outcome::kFits);
+  EXPECT_EQ(item_statuses[2].outcome, BatchItemStatus::Outcome::kFits);
   EXPECT_EQ(sums[0], 3);
   EXPECT_EQ(sums[2], big - 1);
-  ASSERT_EQ(verdicts[1].outcome, BatchVerdict::Outcome::kOverflows);
-  EXPECT_EQ(verdicts[1].op, Op::kSum);
-  EXPECT_EQ(verdicts[1].high, -1);  // -2^64 + 2
-  EXPECT_EQ(verdicts[1].low, std::uint64_t{2});
+  ASSERT_EQ(item_statuses[1].outcome, BatchItemStatus::Outcome::kOverflows);
+  EXPECT_EQ(item_statuses[1].op, Op::kSum);
+  EXPECT_EQ(item_statuses[1].high, -1);  // -2^64 + 2
+  EXPECT_EQ(item_statuses[1].low, std::uint64_t{2});
 }
 
 }  // namespace

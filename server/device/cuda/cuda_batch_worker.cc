@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using cuda::BatchItem;
-using cuda::BatchVerdict;
+using cuda::BatchItemStatus;
 
 constexpr std::size_t kAlignment = 16;
 constexpr std::size_t kResultBytes = 8;  // the largest result of an op, of one output
@@ -72,7 +72,7 @@ absl::Status CudaBatchWorker::Allocate() {
   if (!stream.ok()) return stream.status();
   stream_ = *std::move(stream);
   absl::StatusOr<cuda::UniquePinnedMemory> pinned = cuda::AllocatePinned(
-      input_bytes_max_ + result_bytes_max_ + items_max_ * sizeof(BatchVerdict));
+      input_bytes_max_ + result_bytes_max_ + items_max_ * sizeof(BatchItemStatus));
   if (!pinned.ok()) return pinned.status();
   pinned_ = *std::move(pinned);
   absl::StatusOr<cuda::UniqueDeviceMemory> input = cuda::AllocateDevice(input_bytes_max_);
@@ -111,13 +111,13 @@ void CudaBatchWorker::Launch() {
   status_ = LaunchGroups();
 }
 
-// The kernel writes verdicts to pinned memory: to look at them is no call of the driver's.
+// The kernel writes item_statuses to pinned memory: to look at them is no call of the driver's.
 bool CudaBatchWorker::Poll() {
   // What was launched before the failure reads and writes this worker's memory.
   if (!status_.ok()) return cudaStreamQuery(stream_.get()) != cudaErrorNotReady;
   for (; items_done_ < items_; ++items_done_) {
-    const std::atomic_ref outcome(verdict(items_done_).outcome);
-    if (outcome.load(std::memory_order_acquire) == BatchVerdict::Outcome::kPending) return false;
+    const std::atomic_ref outcome(item_status(items_done_).outcome);
+    if (outcome.load(std::memory_order_acquire) == BatchItemStatus::Outcome::kPending) return false;
   }
   return true;
 }
@@ -143,9 +143,9 @@ std::vector<absl::StatusOr<Outcome>> CudaBatchWorker::Collect() {
   return outcomes;
 }
 
-BatchVerdict& CudaBatchWorker::verdict(std::size_t item) const {
-  std::byte* const verdicts = pinned_.get() + input_bytes_max_ + result_bytes_max_;
-  return reinterpret_cast<BatchVerdict*>(verdicts)[item];
+BatchItemStatus& CudaBatchWorker::item_status(std::size_t item) const {
+  std::byte* const item_statuses = pinned_.get() + input_bytes_max_ + result_bytes_max_;
+  return reinterpret_cast<BatchItemStatus*>(item_statuses)[item];
 }
 
 absl::Status CudaBatchWorker::LaunchGroups() {
@@ -157,7 +157,7 @@ absl::Status CudaBatchWorker::LaunchGroups() {
     return std::pair(tensor->plan->dtype, tensor->bundle);
   };
   std::ranges::stable_sort(order, {}, kind);
-  for (std::size_t i = 0; i < items_; ++i) new (&verdict(i)) BatchVerdict;
+  for (std::size_t i = 0; i < items_; ++i) new (&item_status(i)) BatchItemStatus;
 
   // The table goes behind the data, group by group; first all of it, since one copy takes it all.
   const std::size_t input_bytes = data_bytes_ + items_ * sizeof(BatchItem);
@@ -205,7 +205,7 @@ void CudaBatchWorker::WriteItems(const Tensor& tensor, const std::byte* d_input,
     BatchItem& item = *new (items + row) BatchItem;
     item.d_data = d_input + tensor.data + row * row_bytes;
     item.d_out = pinned_.get() + input_bytes_max_ + tensor.results;
-    item.d_verdict = &verdict(tensor.item + row);
+    item.d_status = &item_status(tensor.item + row);
     item.correction = plan.correction;
     item.count = static_cast<std::int32_t>(plan.geometry.reduce);
     item.output_index = static_cast<std::int32_t>(row);
@@ -219,14 +219,14 @@ absl::StatusOr<Outcome> CudaBatchWorker::OutcomeOf(const Tensor& tensor) const {
   const Plan& plan = *tensor.plan;
   const std::size_t rows = Rows(plan);
   for (std::size_t row = 0; row < rows; ++row) {
-    const BatchVerdict& verdict = this->verdict(tensor.item + row);
-    if (verdict.outcome == BatchVerdict::Outcome::kUndecided) return ReduceOnCpu(tensor);
-    if (verdict.outcome != BatchVerdict::Outcome::kOverflows) continue;
+    const BatchItemStatus& item_status = this->item_status(tensor.item + row);
+    if (item_status.outcome == BatchItemStatus::Outcome::kUndecided) return ReduceOnCpu(tensor);
+    if (item_status.outcome != BatchItemStatus::Outcome::kOverflows) continue;
     Overflow overflow;
     overflow.output_index = static_cast<std::int64_t>(row);
-    overflow.high = verdict.high;
-    overflow.low = verdict.low;
-    overflow.op = verdict.op;
+    overflow.high = item_status.high;
+    overflow.low = item_status.low;
+    overflow.op = item_status.op;
     return OverflowStatus(overflow, plan);
   }
   return OrNoHostMemory([&]() -> absl::StatusOr<Outcome> {

@@ -3,9 +3,9 @@
 //
 // The bytes of small tensors lie one after another in pinned memory, with the table behind them.
 // Of a little the kernel reads both where they are, over the bus, which saves the copy's launch;
-// more is copied to the device first, in one copy. Results and verdicts are written straight to
-// pinned memory, where the thread that waits for them watches the verdicts: a small request makes
-// one call of the driver, and none to learn that it is done.
+// more is copied to the device first, in one copy. Results and item_statuses are written straight
+// to pinned memory, where the thread that waits for them watches the item_statuses: a small request
+// makes one call of the driver, and none to learn that it is done.
 #ifndef WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_WORKER_H_
 #define WARPFOLD_SERVER_DEVICE_CUDA_CUDA_BATCH_WORKER_H_
 
@@ -57,7 +57,7 @@ class CudaBatchWorker final : public BatchWorker {
     Bundle bundle = Bundle::kAll;  // of the plan
     std::size_t data = 0;
     std::size_t results = 0;
-    std::size_t item = 0;  // its first row's; verdicts are numbered as items
+    std::size_t item = 0;  // its first row's; item_statuses are numbered as items
   };
 
   CudaBatchWorker(int ordinal, const WorkerOptions& options, DeviceUse& use);
@@ -68,7 +68,7 @@ class CudaBatchWorker final : public BatchWorker {
   absl::StatusOr<Outcome> OutcomeOf(const Tensor& tensor) const;
   // Of a tensor with an output undecided, whose bytes are still where they were staged.
   absl::StatusOr<Outcome> ReduceOnCpu(const Tensor& tensor) const;
-  cuda::BatchVerdict& verdict(std::size_t item) const;
+  cuda::BatchItemStatus& item_status(std::size_t item) const;
 
   int ordinal_;
   BatchLimits limits_;
@@ -77,7 +77,7 @@ class CudaBatchWorker final : public BatchWorker {
   std::size_t input_bytes_max_;  // data and table
   std::size_t result_bytes_max_;
   cuda::UniqueStream stream_;
-  cuda::UniquePinnedMemory pinned_;  // input, results, verdicts
+  cuda::UniquePinnedMemory pinned_;  // input, results, item_statuses
   cuda::UniqueDeviceMemory d_input_;
   std::vector<Tensor> tensors_;
   std::size_t data_bytes_ = 0;
