@@ -52,7 +52,7 @@ class OutputStates {
 };
 
 // Where the states of a call's rows go.
-struct ExactSink {
+struct ExactEpilogue {
   const Output& output;
   const OutputStates* joins = nullptr;  // unless null, these and not the output
 };
@@ -64,18 +64,18 @@ class EngineOf {
   using Stored = typename X::Storage;
   using State = typename X::State;
 
-  static void FoldElements(const Stored* data, const Extent& extent, const ExactSink& sink,
+  static void FoldElements(const Stored* data, const Extent& extent, const ExactEpilogue& epilogue,
                            ParallelFor parallel_for) {
     if (extent.inner > 1) {
-      FoldColumns(data, extent, sink, parallel_for);
+      FoldColumns(data, extent, epilogue, parallel_for);
     } else if (extent.count <= kTaskElements) {
-      FoldWholeRows(data, extent, sink, parallel_for);
+      FoldWholeRows(data, extent, epilogue, parallel_for);
     } else {
-      FoldLongRows(data, extent, sink, parallel_for);
+      FoldLongRows(data, extent, epilogue, parallel_for);
     }
   }
 
-  static void FoldStates(const State* states, const Extent& extent, const ExactSink& sink,
+  static void FoldStates(const State* states, const Extent& extent, const ExactEpilogue& epilogue,
                          ParallelFor parallel_for) {
     constexpr std::int64_t kAtOnce =
         std::clamp<std::int64_t>((16 << 10) / static_cast<std::int64_t>(sizeof(State)), 8, 256);
@@ -93,7 +93,7 @@ class EngineOf {
             X::Join(joined[static_cast<std::size_t>(c)], from[c]);
           }
         }
-        Emit(sink, i, joined.data(), columns);
+        Emit(epilogue, i, joined.data(), columns);
       }
     });
   }
@@ -105,12 +105,13 @@ class EngineOf {
   static constexpr std::int64_t kTaskElements = kTaskBytes / static_cast<std::int64_t>(sizeof(T));
 
   // Of outputs one after another; normalises their states.
-  static void Emit(const ExactSink& sink, std::int64_t first, State* states, std::int64_t count) {
+  static void Emit(const ExactEpilogue& epilogue, std::int64_t first, State* states,
+                   std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) X::Normalize(states[i]);
-    if (sink.joins != nullptr) {
-      sink.joins->template Join<X>(first, states, count);
+    if (epilogue.joins != nullptr) {
+      epilogue.joins->template Join<X>(first, states, count);
     } else {
-      EmitRun<FusionWriter<X>>(sink.output, first, states, count);
+      EmitRun<FusionWriter<X>>(epilogue.output, first, states, count);
     }
   }
 
@@ -132,18 +133,18 @@ class EngineOf {
     }
   }
 
-  static void FoldWholeRows(const Stored* data, const Extent& extent, const ExactSink& sink,
+  static void FoldWholeRows(const Stored* data, const Extent& extent, const ExactEpilogue& epilogue,
                             ParallelFor parallel_for) {
     const std::int64_t rows_per_task = kTaskElements / extent.count;
     constexpr std::int64_t kAtOnce = sizeof(State) <= 256 ? 16 : 1;
-    const ExactRun<X> run(sink.output);
+    const ExactRun<X> run(epilogue.output);
     const bool are_short =
-        extent.count <= kShortRow && ShortOutputs<X>::Serve(run, sink.output, extent.count);
+        extent.count <= kShortRow && ShortOutputs<X>::Serve(run, epilogue.output, extent.count);
     parallel_for(CeilDiv(extent.outer, rows_per_task), [&](std::int64_t task) {
       const std::int64_t end = std::min((task + 1) * rows_per_task, extent.outer);
       if constexpr (ShortOutputs<X>::kServe) {
         if (are_short) {
-          FoldShortRows(data, extent, task * rows_per_task, end, run, sink);
+          FoldShortRows(data, extent, task * rows_per_task, end, run, epilogue);
           return;
         }
       }
@@ -155,7 +156,7 @@ class EngineOf {
           const std::int64_t first = (row + i) * extent.count;
           AddRun(run, data + first, extent.count, extent.first + first, states[i]);
         }
-        Emit(sink, row, states, rows);
+        Emit(epilogue, row, states, rows);
       }
     });
   }
@@ -166,12 +167,13 @@ class EngineOf {
 
   // The rows [begin, end).
   static void FoldShortRows(const Stored* data, const Extent& extent, std::int64_t begin,
-                            std::int64_t end, const ExactRun<X>& run, const ExactSink& sink) {
+                            std::int64_t end, const ExactRun<X>& run,
+                            const ExactEpilogue& epilogue) {
     constexpr std::int64_t kBytes = 12 << 10;  // twice, in the first-level cache
     const std::int64_t count = extent.count;
     const std::int64_t at_once =
         std::max<std::int64_t>(kBytes / (count * static_cast<std::int64_t>(sizeof(T))), 16);
-    ShortOutputs<X> outputs(run, sink.output, at_once);
+    ShortOutputs<X> outputs(run, epilogue.output, at_once);
     const auto room = std::make_unique_for_overwrite<T[]>(
         static_cast<std::size_t>(ShortOutputs<X>::RoomFor(at_once, count)));
     for (std::int64_t row = begin; row < end; row += at_once) {
@@ -180,11 +182,11 @@ class EngineOf {
     }
   }
 
-  static void FoldLongRows(const Stored* data, const Extent& extent, const ExactSink& sink,
+  static void FoldLongRows(const Stored* data, const Extent& extent, const ExactEpilogue& epilogue,
                            ParallelFor parallel_for) {
     const std::int64_t parts = CeilDiv(extent.count, kTaskElements);
     std::vector<State> partials(static_cast<std::size_t>(extent.outer * parts));
-    const ExactRun<X> run(sink.output);
+    const ExactRun<X> run(epilogue.output);
     parallel_for(extent.outer * parts, [&](std::int64_t task) {
       const std::int64_t begin = task % parts * kTaskElements;
       const std::int64_t first = task / parts * extent.count + begin;
@@ -194,7 +196,7 @@ class EngineOf {
              state);
       X::Normalize(state);
     });
-    FoldStates(partials.data(), {extent.outer, parts, 1}, sink, parallel_for);
+    FoldStates(partials.data(), {extent.outer, parts, 1}, epilogue, parallel_for);
   }
 
   // How the columns of [outer, count, inner] are cut into tasks: blocks of columns, parts of whole
@@ -232,9 +234,9 @@ class EngineOf {
     }
   };
 
-  static void FoldColumns(const Stored* data, const Extent& extent, const ExactSink& sink,
+  static void FoldColumns(const Stored* data, const Extent& extent, const ExactEpilogue& epilogue,
                           ParallelFor parallel_for) {
-    const ExactRun<X> run(sink.output);
+    const ExactRun<X> run(epilogue.output);
     const ColumnTasks tasks(extent, run.reads_once());
     const std::int64_t blocks = extent.outer * tasks.blocks_per_plane;
     std::vector<State> partials(
@@ -252,10 +254,10 @@ class EngineOf {
             .first = extent.first + first, .column_step = 1, .row_step = extent.inner};
       };
       if constexpr (ShortOutputs<X>::kServe) {
-        if (ShortOutputs<X>::Serve(run, sink.output, extent.count)) {
+        if (ShortOutputs<X>::Serve(run, epilogue.output, extent.count)) {
           const std::int64_t first = plane * extent.count * extent.inner + first_column;
           const auto elements = lifted.Of(data + first, extent.inner, extent.count, columns);
-          ShortOutputs<X>(run, sink.output, columns)
+          ShortOutputs<X>(run, epilogue.output, columns)
               .FoldColumns(elements.data, elements.step, extent.count, columns, first_output,
                            indexing_from(first));
           return;
@@ -270,7 +272,7 @@ class EngineOf {
         block.Add(elements.data, elements.step, indexing_from(first), rows, states.data());
       }
       if (tasks.parts == 1) {
-        Emit(sink, first_output, states.data(), columns);
+        Emit(epilogue, first_output, states.data(), columns);
         return;
       }
       for (State& state : states) X::Normalize(state);
@@ -278,7 +280,7 @@ class EngineOf {
                 partials.begin() + part * extent.outputs() + first_output);
     });
     if (tasks.parts > 1) {
-      FoldStates(partials.data(), {1, tasks.parts, extent.outputs()}, sink, parallel_for);
+      FoldStates(partials.data(), {1, tasks.parts, extent.outputs()}, epilogue, parallel_for);
     }
   }
 };

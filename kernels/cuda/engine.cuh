@@ -24,22 +24,22 @@
 namespace warpfold::cuda {
 
 template <class F>
-Sink<F> SinkFor(const Output& output, std::int64_t outputs) {
-  Sink<F> sink{static_cast<typename F::State*>(output.states),
-               PartialOrder{},
-               outputs,
-               output.targets,
-               {output.targets.reduced_count, output.targets.correction},
-               output.first_result,
-               output.overflow};
-  sink.undecided = output.undecided;
+Epilogue<F> EpilogueFor(const Output& output, std::int64_t outputs) {
+  Epilogue<F> epilogue{static_cast<typename F::State*>(output.states),
+                       PartialOrder{},
+                       outputs,
+                       output.targets,
+                       {output.targets.reduced_count, output.targets.correction},
+                       output.first_result,
+                       output.overflow};
+  epilogue.undecided = output.undecided;
   if (output.states == nullptr) {
     const std::span asked(output.targets.ops, static_cast<std::size_t>(output.targets.count));
     const KindSet needs = NeedsOf(asked);
-    sink.reads_arg_min = needs.Has(ValueKind::kArgMin);
-    sink.reads_arg_max = needs.Has(ValueKind::kArgMax);
+    epilogue.reads_arg_min = needs.Has(ValueKind::kArgMin);
+    epilogue.reads_arg_max = needs.Has(ValueKind::kArgMax);
   }
-  return sink;
+  return epilogue;
 }
 
 template <class F>
@@ -78,17 +78,18 @@ class EngineOf final : public Engine {
     const T* data = static_cast<const T*>(d_data);
     const bool aligned = reinterpret_cast<std::uintptr_t>(d_data) % kVectorBytes == 0;
     const FirstPass pass = PlanFirstPass(extent, aligned, device);
-    Sink<F> sink = SinkFor<F>(output, extent.outputs());
+    Epilogue<F> epilogue = EpilogueFor<F>(output, extent.outputs());
     if (pass.parts > 1) {
-      sink.d_states = static_cast<State*>(d_scratch);
-      sink.order = OrderForStates(extent.outputs(), pass.parts, kHasManyAccumulators<F>);
+      epilogue.d_states = static_cast<State*>(d_scratch);
+      epilogue.order = OrderForStates(extent.outputs(), pass.parts, kHasManyAccumulators<F>);
     }
     const cudaError_t error =
-        LaunchFirstPass(data, extent, pass, sink, device.overlaps_passes, stream);
+        LaunchFirstPass(data, extent, pass, epilogue, device.overlaps_passes, stream);
     if (error != cudaSuccess || pass.parts == 1) return error;
     return FoldOrderedStates(
-        {static_cast<const State*>(d_scratch), pass.parts, extent.outputs(), sink.order}, 1, output,
-        static_cast<char*>(d_scratch) + PartialBytes(pass.parts, extent.outputs()), device, stream);
+        {static_cast<const State*>(d_scratch), pass.parts, extent.outputs(), epilogue.order}, 1,
+        output, static_cast<char*>(d_scratch) + PartialBytes(pass.parts, extent.outputs()), device,
+        stream);
   }
 
   cudaError_t FoldBatch(const BatchItem* d_items, const BatchLaunch& launch,
@@ -122,19 +123,19 @@ class EngineOf final : public Engine {
     State* scratch = static_cast<State*>(d_scratch);
     while (true) {
       const TreeLaunch launch = PlanStates(outputs, states.count, kHasManyAccumulators<F>);
-      Sink<F> sink = SinkFor<F>(output, outputs);
+      Epilogue<F> epilogue = EpilogueFor<F>(output, outputs);
       if (launch.parts > 1) {
-        sink.d_states = scratch;
-        sink.order = OrderForStates(outputs, launch.parts, kHasManyAccumulators<F>);
+        epilogue.d_states = scratch;
+        epilogue.order = OrderForStates(outputs, launch.parts, kHasManyAccumulators<F>);
       }
       const cudaError_t error =
-          LaunchStates(states, outer, launch, sink, device.overlaps_passes, stream);
+          LaunchStates(states, outer, launch, epilogue, device.overlaps_passes, stream);
       if (error != cudaSuccess || launch.parts == 1) return error;
       // Partials are [part][output]: what was [outer, count, inner] is now [1, parts, outer *
       // inner].
-      states = {scratch, launch.parts, outputs, sink.order};
+      states = {scratch, launch.parts, outputs, epilogue.order};
       outer = 1;
-      scratch += sink.order.Slots(launch.parts) * outputs;
+      scratch += epilogue.order.Slots(launch.parts) * outputs;
     }
   }
 
@@ -193,30 +194,31 @@ class EngineOf final : public Engine {
   }
 
   static cudaError_t LaunchFirstPass(const T* data, const Extent& extent, const FirstPass& pass,
-                                     const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
+                                     const Epilogue<F>& epilogue, bool overlaps,
+                                     cudaStream_t stream) {
     switch (pass.kind) {
       case FirstPass::Kind::kShortRows: {
         const auto kernel = ShortRowKernelFor(pass);
         return LaunchPass(
             kernel, {static_cast<unsigned>(pass.short_rows.blocks), kShortRowThreads, overlaps},
             stream, data, extent.first, extent.outer, static_cast<int>(extent.count),
-            pass.short_rows, sink);
+            pass.short_rows, epilogue);
       }
       case FirstPass::Kind::kRows: {
-        const auto kernel = RowKernelFor(pass.rows.tiles, pass.vectors, sink);
+        const auto kernel = RowKernelFor(pass.rows.tiles, pass.vectors, epilogue);
         const int warps = pass.vectors && kIsComputeBound<F> ? kPipelineWarps : pass.rows.tiles;
         return LaunchPass(
             kernel,
             {static_cast<unsigned>(pass.rows.blocks), static_cast<unsigned>(warps) * 32, overlaps},
-            stream, data, extent.first, extent.outer, extent.count, pass.rows, sink);
+            stream, data, extent.first, extent.outer, extent.count, pass.rows, epilogue);
       }
       case FirstPass::Kind::kColumns:
         if (pass.columns.vector == 1) {  // which is rare
-          return LaunchColumns<F, 1>(data, extent, pass.columns, sink, overlaps, stream);
+          return LaunchColumns<F, 1>(data, extent, pass.columns, epilogue, overlaps, stream);
         }
-        return VisitSwept(sink, [&]<class Swept>() {
-          return LaunchColumns<Swept, kColumnVector<F>>(data, extent, pass.columns, sink, overlaps,
-                                                        stream);
+        return VisitSwept(epilogue, [&]<class Swept>() {
+          return LaunchColumns<Swept, kColumnVector<F>>(data, extent, pass.columns, epilogue,
+                                                        overlaps, stream);
         });
     }
     __builtin_unreachable();
@@ -226,10 +228,12 @@ class EngineOf final : public Engine {
   // reads. Most ask for one: that of the smallest of 2^21 f64 took 9.8 us with the largest's beside
   // it, 8.7 alone (H200, 2026-11-22).
   template <class Visit>
-  static auto VisitSwept(const Sink<F>& sink, const Visit& visit) {
+  static auto VisitSwept(const Epilogue<F>& epilogue, const Visit& visit) {
     if constexpr (kHasIndices<F> && !kHasManyAccumulators<F>) {
-      if (!sink.reads_arg_max) return visit.template operator()<PlainFold<T, ArgMin<Element>>>();
-      if (!sink.reads_arg_min) return visit.template operator()<PlainFold<T, ArgMax<Element>>>();
+      if (!epilogue.reads_arg_max)
+        return visit.template operator()<PlainFold<T, ArgMin<Element>>>();
+      if (!epilogue.reads_arg_min)
+        return visit.template operator()<PlainFold<T, ArgMax<Element>>>();
     }
     return visit.template operator()<F>();
   }
@@ -263,10 +267,10 @@ class EngineOf final : public Engine {
     return ShortRowKernel<F, 1, false>;
   }
 
-  static auto RowKernelFor(int tiles, bool vectors, const Sink<F>& sink) {
+  static auto RowKernelFor(int tiles, bool vectors, const Epilogue<F>& epilogue) {
     if (!vectors) return RowKernel<F, 8, false>;
     if constexpr (kIsComputeBound<F>) {
-      return VisitSwept(sink, [&]<class Swept>() { return PipelinedRowKernel<F, Swept>; });
+      return VisitSwept(epilogue, [&]<class Swept>() { return PipelinedRowKernel<F, Swept>; });
     } else {
       return tiles == 16 ? RowKernel<F, 16, true> : RowKernel<F, 4, true>;
     }
@@ -274,46 +278,47 @@ class EngineOf final : public Engine {
 
   template <class Swept, int kVector>
   static cudaError_t LaunchColumns(const T* data, const Extent& extent, const TreeLaunch& launch,
-                                   const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
+                                   const Epilogue<F>& epilogue, bool overlaps,
+                                   cudaStream_t stream) {
     if constexpr (kIsComputeBound<F>) {
       using Leaves = LongColumnLeaves<F, Swept, kVector>;
       return LaunchTree<Leaves>({data, extent.count, extent.inner, extent.first}, extent.outer,
-                                launch, sink, overlaps, stream);
+                                launch, epilogue, overlaps, stream);
     } else {
       if constexpr (kPipelinesColumns<F> && kVector > 1) {
         if (launch.is_pipelined) {
           using Leaves = PipelinedColumnLeaves<F>;
           return LaunchTree<Leaves>({{data, extent.count, extent.inner, extent.first}},
-                                    extent.outer, launch, sink, overlaps, stream);
+                                    extent.outer, launch, epilogue, overlaps, stream);
         }
       }
       using Leaves = ColumnLeaves<F, kVector>;
       return LaunchTree<Leaves>({data, extent.count, extent.inner, extent.first}, extent.outer,
-                                launch, sink, overlaps, stream);
+                                launch, epilogue, overlaps, stream);
     }
   }
 
   static cudaError_t LaunchStates(const StateLeaves<F>& states, std::int64_t outer,
-                                  const TreeLaunch& launch, const Sink<F>& sink, bool overlaps,
-                                  cudaStream_t stream) {
+                                  const TreeLaunch& launch, const Epilogue<F>& epilogue,
+                                  bool overlaps, cudaStream_t stream) {
     using Leaves = StateLeaves<F>;
     if constexpr (!kHasManyAccumulators<F>) {
       if (launch.leaves == 1)
-        return LaunchTree<Leaves, 1>(states, outer, launch, sink, overlaps, stream);
+        return LaunchTree<Leaves, 1>(states, outer, launch, epilogue, overlaps, stream);
       if (launch.leaves == 8)
-        return LaunchTree<Leaves, 8>(states, outer, launch, sink, overlaps, stream);
+        return LaunchTree<Leaves, 8>(states, outer, launch, epilogue, overlaps, stream);
     }
-    return LaunchTree<Leaves, 32>(states, outer, launch, sink, overlaps, stream);
+    return LaunchTree<Leaves, 32>(states, outer, launch, epilogue, overlaps, stream);
   }
 
   template <class Leaves, int kLeaves = 0>
   static cudaError_t LaunchTree(const Leaves& leaves, std::int64_t outer, const TreeLaunch& launch,
-                                const Sink<F>& sink, bool overlaps, cudaStream_t stream) {
+                                const Epilogue<F>& epilogue, bool overlaps, cudaStream_t stream) {
     return LaunchPass(
         TreeKernel<Leaves, kLeaves>,
         {static_cast<unsigned>(launch.blocks()), static_cast<unsigned>(launch.threads()), overlaps,
          launch.dynamic_shared_bytes()},
-        stream, leaves, outer, launch, sink);
+        stream, leaves, outer, launch, epilogue);
   }
 };
 

@@ -13,10 +13,10 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
-#include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"
@@ -40,15 +40,15 @@ struct NoIndexSearch {
   struct OfWarp {};  // what a warp keeps in registers, from one tile to the next
 
   // Before the first tile.
-  __device__ void Begin(const Sink<F>& /*sink*/) {}
+  __device__ void Begin(const Epilogue<F>& /*epilogue*/) {}
   // A warp's lanes with tile `index` of the block, for FoldSweeps.
-  __device__ AcrossLanes Across(int /*index*/, const RowLaunch& /*launch*/, const Sink<F>& /*sink*/,
-                                OfWarp& /*of_warp*/) {
+  __device__ AcrossLanes Across(int /*index*/, const RowLaunch& /*launch*/,
+                                const Epilogue<F>& /*epilogue*/, OfWarp& /*of_warp*/) {
     return {kLanes};
   }
   // When `states` are those of all tiles: puts in the places that have not been looked for.
   __device__ void Finish(const T* /*data*/, const BlockTile<T>* /*tiles*/,
-                         const RowLaunch& /*launch*/, const Sink<F>& /*sink*/,
+                         const RowLaunch& /*launch*/, const Epilogue<F>& /*epilogue*/,
                          typename F::State* /*states*/) {}
 };
 
@@ -111,17 +111,17 @@ struct EagerIndexSearch : NoIndexSearch<F> {
     }
   };
 
-  __device__ void Begin(const Sink<F>& sink) {
+  __device__ void Begin(const Epilogue<F>& epilogue) {
     if (threadIdx.x < kLanes) {
       // What nobody reads is never found: its place is not searched.
       BestKeys<T>& best = best_of_turns[threadIdx.x];
       best = BestKeys<T>{};
-      if (!sink.reads_arg_min) best.arg_min = BestKeys<T>::kUnbeatable;
-      if (!sink.reads_arg_max) best.arg_max = BestKeys<T>::kUnbeatable;
+      if (!epilogue.reads_arg_min) best.arg_min = BestKeys<T>::kUnbeatable;
+      if (!epilogue.reads_arg_max) best.arg_max = BestKeys<T>::kUnbeatable;
     }
     __syncthreads();
   }
-  __device__ AcrossTile Across(int index, const RowLaunch& launch, const Sink<F>& /*sink*/,
+  __device__ AcrossTile Across(int index, const RowLaunch& launch, const Epilogue<F>& /*epilogue*/,
                                OfWarp& of_warp) {
     // A turn is kPipelineWarps neighbouring tiles, or the row's where those are fewer.
     const int turn_log2 = min(launch.tiles_per_row_log2, kPipelineWarpsLog2);
@@ -142,22 +142,24 @@ struct DeferredIndexSearch : NoIndexSearch<F> {
   using OfWarp = typename NoIndexSearch<F>::OfWarp;
 
   struct AcrossTile : AcrossLanes {
-    const Sink<F>& sink;
+    const Epilogue<F>& epilogue;
     bool at_once;
 
     template <class C>
     __device__ bool Seeks(T /*best*/, bool /*has_best*/) const {
-      return at_once && (std::is_same_v<C, ArgMin<T>> ? sink.reads_arg_min : sink.reads_arg_max);
+      return at_once &&
+             (std::is_same_v<C, ArgMin<T>> ? epilogue.reads_arg_min : epilogue.reads_arg_max);
     }
   };
 
-  __device__ AcrossTile Across(int /*index*/, const RowLaunch& launch, const Sink<F>& sink,
+  __device__ AcrossTile Across(int /*index*/, const RowLaunch& launch, const Epilogue<F>& epilogue,
                                OfWarp& /*of_warp*/) {
-    return {{kLanes}, sink, IsAtOnce(launch)};
+    return {{kLanes}, epilogue, IsAtOnce(launch)};
   }
 
   __device__ void Finish(const Stored* data, const BlockTile<Stored>* tiles,
-                         const RowLaunch& launch, const Sink<F>& sink, typename F::State* states) {
+                         const RowLaunch& launch, const Epilogue<F>& epilogue,
+                         typename F::State* states) {
     if (IsAtOnce(launch)) return;
     using Best = ArgMin<T>;  // or ArgMax: of either, less is better
     const int warp = threadIdx.x / kLanes;
@@ -167,7 +169,7 @@ struct DeferredIndexSearch : NoIndexSearch<F> {
 #pragma unroll 1
     for (int i = warp; i < places; i += kPipelineWarps) {
       const bool is_min = i % 2 == 0;
-      if (!(is_min ? sink.reads_arg_min : sink.reads_arg_max)) continue;
+      if (!(is_min ? epilogue.reads_arg_min : epilogue.reads_arg_max)) continue;
       const int first = (i / 2) << launch.tiles_per_row_log2;
       typename F::State& mine = states[first + (lane & (tiles_per_row - 1))];
       auto& smallest = F::template Get<ArgMin<T>>(mine);

@@ -10,12 +10,12 @@
 #include <type_traits>
 
 #include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/index_search.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
-#include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"
@@ -102,7 +102,7 @@ template <class F, class Swept>
 __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
     PipelinedRowKernel(const typename F::Storage* __restrict__ data, std::int64_t first_element,
                        std::int64_t rows, std::int64_t row_elements, RowLaunch launch,
-                       const __grid_constant__ Sink<F> sink) {
+                       const __grid_constant__ Epilogue<F> epilogue) {
   using T = typename F::Storage;
   BeginPass();
   __shared__ SharedTile<T> shared[kPipelineWarps][2];
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
   if (lane % kPipelineWarps == warp) tiles[lane] = tile_at(lane);
   if (lane == 0) tiles[kLanes + warp] = Tile{0, 0};
   __syncwarp();
-  search.Begin(sink);
+  search.Begin(epilogue);
   typename IndexSearch<F>::OfWarp search_of_warp;
   int buffer = 0;
 #pragma unroll 1
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
                              const auto& combine) {
         return mine.template Fold<often.value>(identity, add, combine);
       };
-      const auto across = search.Across(index, launch, sink, search_of_warp);
+      const auto across = search.Across(index, launch, epilogue, search_of_warp);
       folded = AccOf<F, Swept>(FoldSweeps<Swept>(kTileElements<T>, sweep, across));
     } else if (tile.count > 0) {
       folded = FoldTileOf<F, Presence::kAny, false>(data + tile.offset, tile.count, lane);
@@ -161,13 +161,13 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
     buffer ^= 1;
   }
   __syncthreads();
-  search.Finish(data, tiles, launch, sink, states);
+  search.Finish(data, tiles, launch, epilogue, states);
   if (warp != 0) return;
   const typename F::State state =
       FoldLanesByNeighbours<F>(states[lane & (launch.tiles - 1)], 1, tiles_per_row);
   const std::int64_t row = block.first_row + (lane >> launch.tiles_per_row_log2);
   if (lane < launch.tiles && (lane & (tiles_per_row - 1)) == 0 && row < rows) {
-    sink.Put(block.part, row, state);
+    epilogue.Put(block.part, row, state);
   }
 }
 

@@ -10,10 +10,10 @@
 #include <cstdint>
 
 #include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/pairs.cuh"
-#include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"
@@ -188,7 +188,7 @@ template <class F, int kWarps, bool kAligned>
 __global__ void __launch_bounds__(kWarps * 32, (kHasManyAccumulators<F> ? 16 : 32) / kWarps)
     RowKernel(const typename F::Storage* __restrict__ data, std::int64_t first_element,
               std::int64_t rows, std::int64_t row_elements, RowLaunch launch,
-              const __grid_constant__ Sink<F> sink) {
+              const __grid_constant__ Epilogue<F> epilogue) {
   using T = typename F::Storage;
   BeginPass();
   const int warp = threadIdx.x / 32;
@@ -206,7 +206,7 @@ __global__ void __launch_bounds__(kWarps * 32, (kHasManyAccumulators<F> ? 16 : 3
                                              {.first = first_element + offset});
 
   if (warps_per_row == 1) {
-    if (lane == 0 && row < rows) sink.Put(block.part, row, state);
+    if (lane == 0 && row < rows) epilogue.Put(block.part, row, state);
     return;
   }
   __shared__ typename F::State tiles[kWarps];
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(kWarps * 32, (kHasManyAccumulators<F> ? 16 : 3
   const typename F::State folded = FoldLanesByNeighbours<F>(tiles[lane % kWarps], 1, warps_per_row);
   const std::int64_t my_row = block.first_row + (lane >> launch.tiles_per_row_log2);
   if (lane < kWarps && (lane & (warps_per_row - 1)) == 0 && my_row < rows) {
-    sink.Put(block.part, my_row, folded);
+    epilogue.Put(block.part, my_row, folded);
   }
 }
 

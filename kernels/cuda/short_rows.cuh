@@ -7,10 +7,10 @@
 #include <type_traits>
 
 #include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
-#include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/sweeps.cuh"
 
 namespace warpfold::cuda {
@@ -67,11 +67,11 @@ inline constexpr int kBlockRowsMax = [] {
 // Puts `count` rows of a block, a power of two, from `first_row` on; of fewer than it has threads
 // each has a share of a row's ops.
 template <class F>
-__device__ __forceinline__ void FinishRows(const Sink<F>& sink, std::int64_t first_row,
+__device__ __forceinline__ void FinishRows(const Epilogue<F>& epilogue, std::int64_t first_row,
                                            std::int64_t rows, int count,
                                            const typename F::State* states) {
   const int thread = static_cast<int>(threadIdx.x);
-  const bool shares_ops = exact::kIsExact<F> && sink.d_states == nullptr;
+  const bool shares_ops = exact::kIsExact<F> && epilogue.d_states == nullptr;
   if (!shares_ops && thread >= count) return;
 #pragma unroll 1
   for (int i = thread & (count - 1); i < count; i += kShortRowThreads) {
@@ -81,11 +81,11 @@ __device__ __forceinline__ void FinishRows(const Sink<F>& sink, std::int64_t fir
       if (shares_ops) {
         const typename F::State state[1] = {states[i]};
         const int shares = max(kShortRowThreads / count, 1);
-        sink.PutResults(row, state, {.first = thread / count, .stride = shares});
+        epilogue.PutResults(row, state, {.first = thread / count, .stride = shares});
         continue;
       }
     }
-    sink.Put(0, row, states[i]);
+    epilogue.Put(0, row, states[i]);
   }
 }
 
@@ -102,7 +102,7 @@ template <class F, int kVectors, bool kAligned>
 __global__ void __launch_bounds__(kShortRowThreads, kShortRowBlocksPerSm<F>)
     ShortRowKernel(const typename F::Storage* __restrict__ data, std::int64_t first_element,
                    std::int64_t rows, int row_elements, ShortRowLaunch launch,
-                   const __grid_constant__ Sink<F> sink) {
+                   const __grid_constant__ Epilogue<F> epilogue) {
   __shared__ typename F::State states[kBlockRowsMax<F>];
   BeginPass();
   const int threads = 1 << launch.threads_log2;
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kShortRowThreads, kShortRowBlocksPerSm<F>)
     }
   }
   __syncthreads();
-  FinishRows(sink, first_row, rows, block_rows, states);
+  FinishRows(epilogue, first_row, rows, block_rows, states);
 }
 
 }  // namespace warpfold::cuda

@@ -13,9 +13,9 @@
 
 #include "kernels/cuda/column_leaves.cuh"
 #include "kernels/cuda/dependent_launch.cuh"
+#include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
-#include "kernels/cuda/sink.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/tiles.h"
 
@@ -155,15 +155,15 @@ __device__ __forceinline__ auto FoldThreads(
 // own, as finishing them one after another would take longer than all else that the block's last
 // warp does.
 template <class F, int kCount>
-__device__ __forceinline__ void PutByThreads(const Sink<F>& sink, std::int64_t part,
+__device__ __forceinline__ void PutByThreads(const Epilogue<F>& epilogue, std::int64_t part,
                                              std::int64_t first, const StateRow<F, kCount>& row,
                                              int y, int x, int threads_x) {
   __shared__ StateRow<F, kCount> rows[kLanes];
   if (y == 0) rows[x] = row;
   __syncthreads();
   const int i = static_cast<int>(threadIdx.x);
-  if (i < threads_x * kCount && first + i < sink.outputs) {
-    sink.Put(part, first + i, rows[i / kCount].of[i % kCount]);
+  if (i < threads_x * kCount && first + i < epilogue.outputs) {
+    epilogue.Put(part, first + i, rows[i / kCount].of[i % kCount]);
   }
 }
 
@@ -172,7 +172,7 @@ __device__ __forceinline__ void PutByThreads(const Sink<F>& sink, std::int64_t p
 template <class Leaves, int kLeaves>
 __global__ void __launch_bounds__(Leaves::kThreadsMax, Leaves::kBlocksPerSm)
     TreeKernel(Leaves leaves, std::int64_t outer, TreeLaunch launch,
-               const __grid_constant__ Sink<typename Leaves::Fold> sink) {
+               const __grid_constant__ Epilogue<typename Leaves::Fold> epilogue) {
   using F = typename Leaves::Fold;
   constexpr int kVector = Leaves::kVector;
   // Of pipelined columns what FoldThreadsY and PutByThreads declare is all.
@@ -210,9 +210,9 @@ __global__ void __launch_bounds__(Leaves::kThreadsMax, Leaves::kBlocksPerSm)
   }
   if (kVector > 1 && launch.threads_y >= kVector) {
     const std::int64_t first_group = group - x;
-    PutByThreads(sink, part, first_group * kVector, row, y, x, 1 << launch.threads_x_log2);
+    PutByThreads(epilogue, part, first_group * kVector, row, y, x, 1 << launch.threads_x_log2);
   } else if (y == 0 && in_range) {
-    sink.Put(part, group * kVector, row.of);
+    epilogue.Put(part, group * kVector, row.of);
   }
 }
 

@@ -1,7 +1,7 @@
 // Where a kernel leaves its states: in an array for the next pass, or, in the last pass, finished
 // in the result arrays.
-#ifndef WARPFOLD_KERNELS_CUDA_SINK_CUH_
-#define WARPFOLD_KERNELS_CUDA_SINK_CUH_
+#ifndef WARPFOLD_KERNELS_CUDA_EPILOGUE_CUH_
+#define WARPFOLD_KERNELS_CUDA_EPILOGUE_CUH_
 
 #include <cstdint>
 
@@ -39,7 +39,7 @@ __device__ inline void ReportUndecided(const UndecidedList& undecided, std::int6
 }
 
 template <class F>
-struct Sink {
+struct Epilogue {
   typename F::State* d_states = nullptr;  // [slot of the partial][output]; null: write results
   PartialOrder order;
   std::int64_t outputs = 0;
@@ -101,4 +101,4 @@ struct Sink {
 
 }  // namespace warpfold::cuda
 
-#endif  // WARPFOLD_KERNELS_CUDA_SINK_CUH_
+#endif  // WARPFOLD_KERNELS_CUDA_EPILOGUE_CUH_
