@@ -12,7 +12,7 @@
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/running.cuh"
-#include "kernels/cuda/sweeps.cuh"
+#include "kernels/cuda/tile_passes.cuh"
 #include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
 
@@ -36,12 +36,12 @@ inline constexpr int kColumnVector = [] {
   return columns;
 }();
 
-// `count` rows of `inner` columns, of which kVector neighbours are folded at a time. Swept: F, or
-// those of its components that anybody reads.
-template <class F, class Swept, int kVectorWidth>
+// `count` rows of `inner` columns, of which kVector neighbours are folded at a time. NeededFold: F,
+// or those of its components that anybody reads.
+template <class F, class NeededFold, int kVectorWidth>
 struct RowsOfColumns {
   using Fold = F;
-  using Value = typename Swept::Acc;
+  using Value = typename NeededFold::Acc;
   using T = typename F::Storage;
   static constexpr bool kReadsStates = false;
   static constexpr int kVector = kVectorWidth;
@@ -65,10 +65,12 @@ struct RowsOfColumns {
   __device__ ElementIndexing IndexingOf(std::int64_t leaf, int v) const {
     return {.first = first + leaf * kRows * inner + v, .step = inner};
   }
-  __device__ static Value Identity() { return Swept::Identity(); }
-  __device__ static Value Combine(const Value& a, const Value& b) { return Swept::Combine(a, b); }
+  __device__ static Value Identity() { return NeededFold::Identity(); }
+  __device__ static Value Combine(const Value& a, const Value& b) {
+    return NeededFold::Combine(a, b);
+  }
   __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
-    return F::Promote(AccOf<F, Swept>(value), IndexingOf(leaf, v));
+    return F::Promote(AccOf<F, NeededFold>(value), IndexingOf(leaf, v));
   }
   // The rows of `leaves` leaves from `leaf` on.
   __device__ int RowsOfLeaves(std::int64_t leaf, int leaves) const {
@@ -103,7 +105,7 @@ struct ThreadColumns {
   }
 };
 
-// Light folds: all columns of a thread side by side, in one sweep.
+// Light folds: all columns of a thread side by side, in one pass.
 template <class F, int kVectorWidth>
 struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
   using Rows = RowsOfColumns<F, F, kVectorWidth>;
@@ -136,7 +138,7 @@ struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
   }
 
  private:
-  // One sweep is all that light folds without indices take.
+  // One pass is all that light folds without indices take.
   using Running = RunningFold<F, /*kByWarp=*/false>;
   static_assert(!F::kSkipsCounts && !kHasIndices<F>);
   static constexpr bool kPacksRows = kIsPackable<T> && kVector % 4 == 0;
@@ -191,9 +193,9 @@ struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
 };
 
 // The same of long folds, one of a thread's columns after another.
-template <class F, class Swept, int kVectorWidth>
-struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
-  using Rows = RowsOfColumns<F, Swept, kVectorWidth>;
+template <class F, class NeededFold, int kVectorWidth>
+struct LongColumnLeaves : RowsOfColumns<F, NeededFold, kVectorWidth> {
+  using Rows = RowsOfColumns<F, NeededFold, kVectorWidth>;
   using Rows::Combine;
   using Rows::count, Rows::data, Rows::inner, Rows::kRows, Rows::kVector, Rows::Load;
   using typename Rows::T, typename Rows::Value, typename Rows::Vector;
@@ -250,7 +252,7 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
   // Column v of kCount rows, the first of which is number `number`.
   template <int kCount>
   __device__ __forceinline__ static Value FoldColumn(const Vector* rows, int v, int number) {
-    const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
+    const auto tile_pass = [&](auto, auto value, const auto& add, const auto&) {
       if constexpr (kTakesPacked<T, decltype(value), std::remove_cvref_t<decltype(add)>>) {
 #pragma unroll
         for (int r = 0; r < kCount; r += 4) add(value, PackedOf(rows + r, v), number + r);
@@ -260,7 +262,7 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
       }
       return value;
     };
-    return FoldSweeps<Swept>(kCount, sweep, WithinThread{});
+    return FoldTilePasses<NeededFold>(kCount, tile_pass, WithinThread{});
   }
 
   // `kLeaves` whole leaves from `leaf` on, number i and following of the thread's.
@@ -284,14 +286,14 @@ struct LongColumnLeaves : RowsOfColumns<F, Swept, kVectorWidth> {
     if (left == 0) return;
 #pragma unroll 1
     for (int v = 0; v < kVector; ++v) {
-      const auto sweep = [&](auto, auto value, const auto& add, const auto&) {
+      const auto tile_pass = [&](auto, auto value, const auto& add, const auto&) {
 #pragma unroll 1
         for (int r = 0; r < left; ++r) {
           add(value, Lift(ElementOf(Load(rows, r), v)), i * kRows + r);
         }
         return value;
       };
-      to[v] = Combine(to[v], FoldSweeps<Swept>(left, sweep, WithinThread{}));
+      to[v] = Combine(to[v], FoldTilePasses<NeededFold>(left, tile_pass, WithinThread{}));
     }
   }
 };

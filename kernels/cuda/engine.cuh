@@ -216,19 +216,19 @@ class EngineOf final : public Engine {
         if (pass.columns.vector == 1) {  // which is rare
           return LaunchColumns<F, 1>(data, extent, pass.columns, epilogue, overlaps, stream);
         }
-        return VisitSwept(epilogue, [&]<class Swept>() {
-          return LaunchColumns<Swept, kColumnVector<F>>(data, extent, pass.columns, epilogue,
-                                                        overlaps, stream);
+        return VisitNeededFold(epilogue, [&]<class NeededFold>() {
+          return LaunchColumns<NeededFold, kColumnVector<F>>(data, extent, pass.columns, epilogue,
+                                                             overlaps, stream);
         });
     }
     __builtin_unreachable();
   }
 
-  // What visit.operator()<Swept>() returns: Swept is F, or the one of two indices that anybody
-  // reads. Most ask for one: that of the smallest of 2^21 f64 took 9.8 us with the largest's beside
-  // it, 8.7 alone (H200, 2026-11-22).
+  // What visit.operator()<NeededFold>() returns: NeededFold is F, or the one of two indices that
+  // anybody reads. Most ask for one: that of the smallest of 2^21 f64 took 9.8 us with the
+  // largest's beside it, 8.7 alone (H200, 2026-11-22).
   template <class Visit>
-  static auto VisitSwept(const Epilogue<F>& epilogue, const Visit& visit) {
+  static auto VisitNeededFold(const Epilogue<F>& epilogue, const Visit& visit) {
     if constexpr (kHasIndices<F> && !kHasManyAccumulators<F>) {
       if (!epilogue.reads_arg_max)
         return visit.template operator()<PlainFold<T, ArgMin<Element>>>();
@@ -270,18 +270,19 @@ class EngineOf final : public Engine {
   static auto RowKernelFor(int tiles, bool vectors, const Epilogue<F>& epilogue) {
     if (!vectors) return RowKernel<F, 8, false>;
     if constexpr (kIsComputeBound<F>) {
-      return VisitSwept(epilogue, [&]<class Swept>() { return PipelinedRowKernel<F, Swept>; });
+      return VisitNeededFold(epilogue,
+                             [&]<class NeededFold>() { return PipelinedRowKernel<F, NeededFold>; });
     } else {
       return tiles == 16 ? RowKernel<F, 16, true> : RowKernel<F, 4, true>;
     }
   }
 
-  template <class Swept, int kVector>
+  template <class NeededFold, int kVector>
   static cudaError_t LaunchColumns(const T* data, const Extent& extent, const TreeLaunch& launch,
                                    const Epilogue<F>& epilogue, bool overlaps,
                                    cudaStream_t stream) {
     if constexpr (kIsComputeBound<F>) {
-      using Leaves = LongColumnLeaves<F, Swept, kVector>;
+      using Leaves = LongColumnLeaves<F, NeededFold, kVector>;
       return LaunchTree<Leaves>({data, extent.count, extent.inner, extent.first}, extent.outer,
                                 launch, epilogue, overlaps, stream);
     } else {

@@ -1,6 +1,6 @@
 // Where the extrema of rows are, of blocks whose warps take a row's tiles one after another
 // (pipelined_rows.cuh). A tile's best element is known before its place: to find that is a further
-// sweep, which only a tile that may hold its row's extremum is worth.
+// pass, which only a tile that may hold its row's extremum is worth.
 //
 // Light folds look in each tile that is the best so far, while it is at hand. Heavy ones, whose
 // time is instructions and not memory, look when the rows have been folded, in the one tile that
@@ -17,7 +17,7 @@
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
-#include "kernels/cuda/sweeps.cuh"
+#include "kernels/cuda/tile_passes.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
@@ -41,7 +41,7 @@ struct NoIndexSearch {
 
   // Before the first tile.
   __device__ void Begin(const Epilogue<F>& /*epilogue*/) {}
-  // A warp's lanes with tile `index` of the block, for FoldSweeps.
+  // A warp's lanes with tile `index` of the block, for FoldTilePasses.
   __device__ AcrossLanes Across(int /*index*/, const RowLaunch& /*launch*/,
                                 const Epilogue<F>& /*epilogue*/, OfWarp& /*of_warp*/) {
     return {kLanes};
@@ -198,10 +198,10 @@ struct DeferredIndexSearch : NoIndexSearch<F> {
     mine.first = lane * kVectorElements<Stored>;
     mine.count = kTileElements<Stored>;
     mine.Load(tile);
-    const auto sweep = [&](auto, const auto& identity, const auto& add, const auto& combine) {
+    const auto tile_pass = [&](auto, const auto& identity, const auto& add, const auto& combine) {
       return mine.Fold(identity, add, combine);
     };
-    return AcrossLanes{kLanes}.template Fold<Number>(Locate<F>(best, sweep));
+    return AcrossLanes{kLanes}.template Fold<Number>(Locate<F>(best, tile_pass));
   }
 };
 

@@ -23,7 +23,7 @@ struct Packed {
 template <typename T>
 inline constexpr bool kIsPackable = kIsByteInteger<T> || kIsLifted<T>;
 
-// What a sweep that adds by `Add` goes over: elements, or packed ones where it takes them.
+// What a pass that adds by `Add` goes over: elements, or packed ones where it takes them.
 template <typename T, typename Value, class Add>
 inline constexpr bool kTakesPacked = [] {
   if constexpr (kIsPackable<T>) {

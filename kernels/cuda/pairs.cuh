@@ -15,11 +15,11 @@ namespace warpfold::cuda {
 template <class F>
 inline constexpr bool kHasManyAccumulators =
     F::kComponents > 3 || F::template kHas<exact::ExactProduct<typename F::Element>>;
-// Whether a fold looks for places, each in a further sweep.
+// Whether a fold looks for places, each in a further pass.
 template <class F>
 inline constexpr bool kHasIndices = F::template kHas<ArgMin<typename F::Element>>;
 // Whether a fold's arithmetic takes about as long as its elements take to arrive, by its components
-// or its sweeps: there is little to gain then from straight code for many elements a thread, which
+// or its passes: there is little to gain then from straight code for many elements a thread, which
 // is large.
 template <class F>
 inline constexpr bool kIsComputeBound = kHasManyAccumulators<F> || kHasIndices<F>;

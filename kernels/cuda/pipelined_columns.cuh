@@ -13,7 +13,7 @@
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/running.cuh"
-#include "kernels/cuda/sweeps.cuh"
+#include "kernels/cuda/tile_passes.cuh"
 
 namespace warpfold::cuda {
 
@@ -82,7 +82,7 @@ struct PipelinedColumnLeaves : RowsOfColumns<F, F, kColumnVector<F>> {
   }
 
  private:
-  // One sweep is all that light folds without indices take.
+  // One pass is all that light folds without indices take.
   using Running = RunningFold<F, /*kByWarp=*/false>;
   static_assert(!F::kSkipsCounts);
 

@@ -16,7 +16,7 @@
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
-#include "kernels/cuda/sweeps.cuh"
+#include "kernels/cuda/tile_passes.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
@@ -39,8 +39,8 @@ struct SharedTile {
   }
 };
 
-// A lane's part of it, as LaneVectors are one in registers. Every sweep reads it again: what the
-// compiler would keep, widened, from one sweep to the next are more registers than there are.
+// A lane's part of it, as LaneVectors are one in registers. Every pass reads it again: what the
+// compiler would keep, widened, from one pass to the next are more registers than there are.
 template <typename T>
 struct SharedVectors {
   const SharedTile<T>& tile;
@@ -95,10 +95,10 @@ struct SharedVectors {
 template <class F>
 inline constexpr double kBlockOverhead = kHasIndices<F> ? 7 : 1.5;
 
-// Swept: F, or those of its components that anybody reads. Block: kPipelineWarps warps;
+// NeededFold: F, or those of its components that anybody reads. Block: kPipelineWarps warps;
 // launch.tiles tiles. Five blocks an SM are what shared memory holds with states of every size; 96
 // registers a thread are what that leaves.
-template <class F, class Swept>
+template <class F, class NeededFold>
 __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
     PipelinedRowKernel(const typename F::Storage* __restrict__ data, std::int64_t first_element,
                        std::int64_t rows, std::int64_t row_elements, RowLaunch launch,
@@ -146,12 +146,13 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
     if (tile.IsWhole()) {
       __pipeline_wait_prior(1);
       const SharedVectors<T> mine{shared[warp][buffer], lane};
-      const auto sweep = [&](auto often, const auto& identity, const auto& add,
-                             const auto& combine) {
+      const auto tile_pass = [&](auto often, const auto& identity, const auto& add,
+                                 const auto& combine) {
         return mine.template Fold<often.value>(identity, add, combine);
       };
       const auto across = search.Across(index, launch, epilogue, search_of_warp);
-      folded = AccOf<F, Swept>(FoldSweeps<Swept>(kTileElements<T>, sweep, across));
+      folded =
+          AccOf<F, NeededFold>(FoldTilePasses<NeededFold>(kTileElements<T>, tile_pass, across));
     } else if (tile.count > 0) {
       folded = FoldTileOf<F, Presence::kAny, false>(data + tile.offset, tile.count, lane);
     } else {

@@ -14,7 +14,7 @@
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/pairs.cuh"
-#include "kernels/cuda/sweeps.cuh"
+#include "kernels/cuda/tile_passes.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"
 #include "kernels/tiles.h"
@@ -131,10 +131,10 @@ struct LaneVectors {
 // folded; they all return it.
 template <class F, class Held>
 __device__ __forceinline__ typename F::Acc FoldByLanes(const Held& mine, int count, int lanes) {
-  const auto sweep = [&](auto, const auto& identity, const auto& add, const auto& combine) {
+  const auto tile_pass = [&](auto, const auto& identity, const auto& add, const auto& combine) {
     return mine.Fold(identity, add, combine);
   };
-  return FoldSweeps<F>(count, sweep, AcrossLanes{lanes});
+  return FoldTilePasses<F>(count, tile_pass, AcrossLanes{lanes});
 }
 
 // A warp's tile, folded; every lane returns it. `count` may be 0 or less: the identity.

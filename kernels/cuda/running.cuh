@@ -164,7 +164,7 @@ struct Running<OmitNan<Min<T>>> : RunningExtremum<T, true, true> {};
 template <typename T>
 struct Running<OmitNan<Max<T>>> : RunningExtremum<T, false, true> {};
 
-// Of an indexed extremum the first sweep finds the value, and another one its place.
+// Of an indexed extremum the first pass finds the value, and another one its place.
 template <typename T, bool kIsMin, bool kOmits>
 using RunningIndexed =
     std::conditional_t<std::is_same_v<T, double>, RunningDoubleExtremum<kIsMin, kOmits>,
@@ -198,7 +198,8 @@ struct RunningExtremumPair {
 };
 
 // And a sum, which packed elements enter as if all were finite. Where they are not, the minimum and
-// the maximum say what it is (Finalized in sweeps.cuh), so that no element is looked at for it.
+// the maximum say what it is (Finalized in tile_passes.cuh), so that no element is looked at for
+// it.
 template <typename Stored>
 struct RunningSumOfFinite : Running<Sum<Half>> {
   using Running<Sum<Half>>::Add;
@@ -207,9 +208,9 @@ struct RunningSumOfFinite : Running<Sum<Half>> {
   }
 };
 
-// Of a product of integers the first sweep of a warp takes the sign alone: an exclusive or, in
+// Of a product of integers the first pass of a warp takes the sign alone: an exclusive or, in
 // whose sign bits the signs are. Zeros and sums of absolute values say most often what the product
-// is, for it is soon past 64 bits (FinalizeProduct in sweeps.cuh).
+// is, for it is soon past 64 bits (FinalizeProduct in tile_passes.cuh).
 template <typename T>
 struct RunningSigns {
   using Value = std::conditional_t<kIsWideInteger<T>, std::int64_t, std::int32_t>;
@@ -233,7 +234,7 @@ struct RunningSigns {
   }
 };
 
-// A fold's components in the first sweep, one slot each; those that wait for a later sweep have
+// A fold's components in the first pass, one slot each; those that wait for a later pass have
 // none. kByWarp: many elements a fold, so that it pays to leave products for later.
 template <class F, bool kByWarp>
 struct RunningFold;
@@ -319,7 +320,7 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
     return value;
   }
 
-  // Calls `visitor(TypeTag<Component>{})` for each component of the first sweep.
+  // Calls `visitor(TypeTag<Component>{})` for each component of the first pass.
   template <typename Visitor>
   __device__ static void ForEach(Visitor&& visitor) {
     F::ForEach([&](auto tag) {

@@ -11,7 +11,7 @@
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/pairs.cuh"
 #include "kernels/cuda/row_kernels.cuh"
-#include "kernels/cuda/sweeps.cuh"
+#include "kernels/cuda/tile_passes.cuh"
 
 namespace warpfold::cuda {
 

@@ -1,8 +1,8 @@
-// The elements of a tile, a short row or a leaf, folded in as many sweeps as the components need.
-// They stay in registers or shared memory, so a further sweep costs instructions and no memory
+// The elements of a tile, a short row or a leaf, folded in as many passes as the components need.
+// They stay in registers or shared memory, so a further pass costs instructions and no memory
 // traffic.
-#ifndef WARPFOLD_KERNELS_CUDA_SWEEPS_CUH_
-#define WARPFOLD_KERNELS_CUDA_SWEEPS_CUH_
+#ifndef WARPFOLD_KERNELS_CUDA_TILE_PASSES_CUH_
+#define WARPFOLD_KERNELS_CUDA_TILE_PASSES_CUH_
 
 #include <cstdint>
 #include <type_traits>
@@ -16,11 +16,11 @@
 
 namespace warpfold::cuda {
 
-// Whether a sweep is made for all elements, or for few of them: the first is worth straight code.
+// Whether a pass is made for all elements, or for few of them: the first is worth straight code.
 template <bool kIsOften>
-using Sweeps = std::bool_constant<kIsOften>;
-inline constexpr Sweeps<true> kOften;
-inline constexpr Sweeps<false> kRarely;
+using PassFrequency = std::bool_constant<kIsOften>;
+inline constexpr PassFrequency<true> kOften;
+inline constexpr PassFrequency<false> kRarely;
 
 // Where elements are that a fold takes together: in `lanes` neighbouring lanes, a power of two.
 struct AcrossLanes {
@@ -54,12 +54,13 @@ struct WithinThread {
 
 // The number of the first element that is `best`, or the identity of Number.
 using Number = Min<std::int32_t>;
-template <class F, class Sweep>
-__device__ __forceinline__ std::int32_t Locate(typename F::Element best, const Sweep& sweep) {
+template <class F, class TilePass>
+__device__ __forceinline__ std::int32_t Locate(typename F::Element best,
+                                               const TilePass& tile_pass) {
   using T = typename F::Element;
   const auto combine = [](std::int32_t a, std::int32_t b) { return Number::Combine(a, b); };
   const auto locate = [&](const auto& is_best) {
-    return sweep(
+    return tile_pass(
         kOften, Number::Identity(),
         [&](std::int32_t& first, T x, int number) {
           first = Number::Combine(first, is_best(x) ? number : Number::Identity());
@@ -67,7 +68,7 @@ __device__ __forceinline__ std::int32_t Locate(typename F::Element best, const S
         combine);
   };
   if constexpr (kIsByteInteger<T>) {
-    return sweep(
+    return tile_pass(
                kOften, FirstEqualByte::Identity(),
                [best](FirstEqualByte& first, const auto& x, int number) {
                  first.Add(x, best, number);
@@ -84,9 +85,9 @@ __device__ __forceinline__ std::int32_t Locate(typename F::Element best, const S
 // The product of integers from what `acc` already says of them, and their sign. Of those without a
 // zero it is past 64 bits when 64 of them are not 1 or -1, and the sum of absolute values mostly
 // shows that; where it does not, they are counted, and multiplied where fewer are.
-template <class F, class Sweep, class Across>
+template <class F, class TilePass, class Across>
 __device__ __forceinline__ typename Product<typename F::Element>::Acc FinalizeProduct(
-    const typename F::Acc& acc, bool is_negative, int count, const Sweep& sweep,
+    const typename F::Acc& acc, bool is_negative, int count, const TilePass& tile_pass,
     const Across& across) {
   using T = typename F::Element;
   using Magnitude = typename AbsSum<T>::Acc;
@@ -99,7 +100,7 @@ __device__ __forceinline__ typename Product<typename F::Element>::Acc FinalizePr
       F::template Get<AbsSum<T>>(acc) - count > static_cast<Magnitude>(kFactorsMax) * (kAbsMax - 1);
   using Factors = Adding<std::int32_t, std::int32_t>;
   if (across.Any(!is_zero && !is_past)) {
-    const std::int32_t factors = across.template Fold<Factors>(sweep(
+    const std::int32_t factors = across.template Fold<Factors>(tile_pass(
         kRarely, Factors::Identity(),
         [](std::int32_t& n, T x, int) {
           const auto wide = Widen(x);
@@ -110,7 +111,7 @@ __device__ __forceinline__ typename Product<typename F::Element>::Acc FinalizePr
   }
   using P = Product<T>;
   if (across.Any(!is_zero && !is_past)) {
-    const typename P::Acc product = across.template Fold<P>(sweep(
+    const typename P::Acc product = across.template Fold<P>(tile_pass(
         kRarely, P::Identity(), [](typename P::Acc& a, T x, int) { P::Add(a, x); },
         [](const auto& a, const auto& b) { return P::Combine(a, b); }));
     if (!is_past) return product;
@@ -121,10 +122,11 @@ __device__ __forceinline__ typename Product<typename F::Element>::Acc FinalizePr
 
 // Where the extremum of an indexed component is: its value is in `acc` where that is asked for too,
 // and else in `first`. Where `across` does not look for it, it is number 0.
-template <class F, class C, class First, class Sweep, class Across>
+template <class F, class C, class First, class TilePass, class Across>
 __device__ __forceinline__ typename C::Acc FinalizeIndex(const typename First::Value& first,
                                                          const typename F::Acc& acc,
-                                                         const Sweep& sweep, const Across& across) {
+                                                         const TilePass& tile_pass,
+                                                         const Across& across) {
   using T = typename F::Element;
   using Value = std::conditional_t<std::is_same_v<C, ArgMin<T>>, Min<T>, Max<T>>;
   const OrderedKey<T> key = [&] {
@@ -140,13 +142,14 @@ __device__ __forceinline__ typename C::Acc FinalizeIndex(const typename First::V
   bool has_best = true;
   if constexpr (kIsFloat<T> && F::kOmitsNan) has_best = !IsNan(best);
   if (!across.template Seeks<C>(best, has_best)) return has_best ? C::At(best, 0) : C::Identity();
-  const std::int32_t number = across.template Fold<Number>(Locate<F>(best, sweep));
+  const std::int32_t number = across.template Fold<Number>(Locate<F>(best, tile_pass));
   return number == Number::Identity() ? C::Identity() : C::At(best, number);
 }
 
-// Counts that need a sweep only where the extrema of `acc` are not finite.
-template <class F, class Sweep, class Across>
-__device__ __forceinline__ void FinalizeSkippedCounts(typename F::Acc& acc, const Sweep& sweep,
+// Counts that need a pass only where the extrema of `acc` are not finite.
+template <class F, class TilePass, class Across>
+__device__ __forceinline__ void FinalizeSkippedCounts(typename F::Acc& acc,
+                                                      const TilePass& tile_pass,
                                                       const Across& across) {
   using T = typename F::Element;
   const bool has_counts = across.Any(!F::AllFinite(acc));
@@ -155,14 +158,14 @@ __device__ __forceinline__ void FinalizeSkippedCounts(typename F::Acc& acc, cons
     if constexpr (F::template kIsSkippedCount<C>) {
       F::template Get<C>(acc) = C::Identity();
       if (!has_counts) return;
-      F::template Get<C>(acc) = across.template Fold<C>(sweep(
+      F::template Get<C>(acc) = across.template Fold<C>(tile_pass(
           kRarely, C::Identity(), [](typename C::Acc& a, T x, int) { C::Add(a, x); },
           [](auto a, auto b) { return C::Combine(a, b); }));
     }
   });
 }
 
-// What the first sweep has added up, of the components that need no other one.
+// What the first pass has added up, of the components that need no other one.
 template <class F, class First, class Across>
 __device__ __forceinline__ typename F::Acc Finalized(const typename First::Value& first,
                                                      const Across& across) {
@@ -184,19 +187,19 @@ __device__ __forceinline__ typename F::Acc Finalized(const typename First::Value
   return acc;
 }
 
-// `sweep(often, identity, add, combine)` folds this thread's part of the elements: add(value, x,
-// number) each, combine(a, b) what was added up side by side; x is an element or, where add takes
-// that, packed ones. `count`: elements in all. `across`: one of the above.
+// `tile_pass(often, identity, add, combine)` folds this thread's part of the elements: add(value,
+// x, number) each, combine(a, b) what was added up side by side; x is an element or, where add
+// takes that, packed ones. `count`: elements in all. `across`: one of the above.
 //
-// All components of the first sweep at a time: that widens an element once and keeps few running
+// All components of the first pass at a time: that widens an element once and keeps few running
 // values. A component at a time instead took 424 us for SUM MIN MAX and MEAN of 512 MiB of f16,
 // this 193 (H200, 2026-11-21).
-template <class F, class Sweep, class Across>
-__device__ __forceinline__ typename F::Acc FoldSweeps(int count, const Sweep& sweep,
-                                                      const Across& across) {
+template <class F, class TilePass, class Across>
+__device__ __forceinline__ typename F::Acc FoldTilePasses(int count, const TilePass& tile_pass,
+                                                          const Across& across) {
   using T = typename F::Element;
   using First = RunningFold<F, Across::kByWarp>;
-  const typename First::Value first = sweep(
+  const typename First::Value first = tile_pass(
       kOften, First::Identity(),
       [](typename First::Value& a, const auto& x, int number) { First::Add(a, x, number); },
       [](const auto& a, const auto& b) { return First::Combine(a, b); });
@@ -204,29 +207,29 @@ __device__ __forceinline__ typename F::Acc FoldSweeps(int count, const Sweep& sw
   F::ForEach([&](auto tag) {
     using C = typename decltype(tag)::type;
     if constexpr (Indexed<C>) {
-      F::template Get<C>(acc) = FinalizeIndex<F, C, First>(first, acc, sweep, across);
+      F::template Get<C>(acc) = FinalizeIndex<F, C, First>(first, acc, tile_pass, across);
     }
   });
   if constexpr (First::kHasLateProduct) {
     using Signs = RunningSigns<T>;
     const auto signs = across.template Fold<Signs>(First::template Get<Product<T>>(first));
     F::template Get<Product<T>>(acc) =
-        FinalizeProduct<F>(acc, Signs::IsNegative(signs), count, sweep, across);
+        FinalizeProduct<F>(acc, Signs::IsNegative(signs), count, tile_pass, across);
   }
-  if constexpr (F::kSkipsCounts) FinalizeSkippedCounts<F>(acc, sweep, across);
+  if constexpr (F::kSkipsCounts) FinalizeSkippedCounts<F>(acc, tile_pass, across);
   return acc;
 }
 
-// What `Swept` has folded, as what F folds: the components that only F has are the identity.
-template <class F, class Swept>
-__device__ __forceinline__ typename F::Acc AccOf(const typename Swept::Acc& swept) {
-  if constexpr (std::is_same_v<F, Swept>) {
-    return swept;
+// What `NeededFold` has folded, as what F folds: the components that only F has are the identity.
+template <class F, class NeededFold>
+__device__ __forceinline__ typename F::Acc AccOf(const typename NeededFold::Acc& folded) {
+  if constexpr (std::is_same_v<F, NeededFold>) {
+    return folded;
   } else {
     typename F::Acc acc = F::Identity();
-    Swept::ForEach([&](auto tag) {
+    NeededFold::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
-      F::template Get<C>(acc) = Swept::template Get<C>(swept);
+      F::template Get<C>(acc) = NeededFold::template Get<C>(folded);
     });
     return acc;
   }
@@ -234,4 +237,4 @@ __device__ __forceinline__ typename F::Acc AccOf(const typename Swept::Acc& swep
 
 }  // namespace warpfold::cuda
 
-#endif  // WARPFOLD_KERNELS_CUDA_SWEEPS_CUH_
+#endif  // WARPFOLD_KERNELS_CUDA_TILE_PASSES_CUH_
