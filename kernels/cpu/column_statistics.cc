@@ -60,7 +60,7 @@ class StatisticsStrip {
       for (int r = 0; r < kRows; ++r) {
         const V x = Load(data_ + (row + r) * stride_ + c);
         const V size = hn::Abs(x);
-        if constexpr (exact::kSumsInPairs<T>) {
+        if constexpr (exact::kSumsAreDoubleDouble<T>) {
           sum.AddInPair(x);
           absolute_sum.AddInPair(size);
           const SquareParts square = SquareOf(x);
@@ -126,7 +126,7 @@ class StatisticsStrip {
   // As the sums of U's are kept.
   template <typename U>
   static auto NumberOf(const RunningSums& sums, std::int64_t c) {
-    if constexpr (exact::kSumsInPairs<U>) {
+    if constexpr (exact::kSumsAreDoubleDouble<U>) {
       return exact::Pair{sums.high[c], sums.low[c]};
     } else {
       return sums.high[c];

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/batch.h"
-#include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/pairwise.cuh"
 #include "kernels/cuda/row_kernels.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/exact/folds.h"

@@ -10,7 +10,7 @@
 
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/packed.cuh"
-#include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/pairwise.cuh"
 #include "kernels/cuda/running.cuh"
 #include "kernels/cuda/tile_passes.cuh"
 #include "kernels/dtypes/element.h"
@@ -142,7 +142,7 @@ struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
   using Running = RunningFold<F, /*kByWarp=*/false>;
   static_assert(!F::kSkipsCounts && !kHasIndices<F>);
   static constexpr bool kPacksRows = kIsPackable<T> && kVector % 4 == 0;
-  // Rows that a thread loads before it adds any: as many bytes of narrow elements on their way as
+  // Rows that a thread loads before it adds any: as many bytes of narrow elements in flight as
   // of wide ones.
   static constexpr int kRowsAtOnce = kRows * (sizeof(Vector) > 4 ? 16 / sizeof(Vector) : 4);
 

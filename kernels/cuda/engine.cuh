@@ -173,7 +173,7 @@ class EngineOf final : public Engine {
       return pass;
     }
     pass.vectors = aligned && (extent.outer == 1 || extent.count % kVector == 0);
-    // Up to half a tile; from there on a warp has one row's vectors on their way.
+    // Up to half a tile; from there on a warp has one row's vectors in flight.
     const bool whole_vectors = !kIsProduct && aligned && extent.count % kVector == 0;
     if (extent.count <= kRowElements<T> / 2 ||
         (whole_vectors && extent.count <= kTileElements<T> / 2)) {

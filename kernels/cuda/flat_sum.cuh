@@ -57,7 +57,7 @@ struct Tiling {
   }
 };
 
-// A warp's share of the tiles of `warps` warps, the next tile's loads on their way while one is
+// A warp's share of the tiles of `warps` warps, the next tile's loads in flight while one is
 // added.
 template <class Sum, class Tile>
 __device__ __forceinline__ void AddTiles(const Tiling<Tile>& tiling, int warp, int warps, int lane,

@@ -112,9 +112,9 @@ inline constexpr int kPipelinedLeaves = 16;
 // How threads can go over their leaves of columns.
 enum class ColumnLoop {
   kPlain,
-  kPipelined,      // also with the next leaf on its way, of vectors (pipelined_columns.cuh)
+  kPipelined,      // also with the next leaf in flight, of vectors (pipelined_columns.cuh)
   kWidePipelined,  // the same of elements of 8 bytes
-  kComputeBound    // as they are long work (pairs.cuh)
+  kComputeBound    // as they are long work (pairwise.cuh)
 };
 // First pass over `outputs` columns. `vector`: how many neighbours a thread can load at a time;
 // `leaf_count`: leaves along the count.

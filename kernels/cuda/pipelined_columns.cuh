@@ -1,6 +1,6 @@
-// Leaves of columns for threads that fold many of them: a thread's next leaf is on its way into
+// Leaves of columns for threads that fold many of them: a thread's next leaf is in flight into
 // shared memory while one is added up. A loop over leaves is little code, and shared memory holds
-// more bytes on their way than registers would.
+// more bytes in flight than registers would.
 #ifndef WARPFOLD_KERNELS_CUDA_PIPELINED_COLUMNS_CUH_
 #define WARPFOLD_KERNELS_CUDA_PIPELINED_COLUMNS_CUH_
 
@@ -11,7 +11,7 @@
 #include "kernels/cuda/column_leaves.cuh"
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/launch_plan.h"
-#include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/pairwise.cuh"
 #include "kernels/cuda/running.cuh"
 #include "kernels/cuda/tile_passes.cuh"
 

@@ -1,5 +1,5 @@
 // First pass over contiguous rows for folds whose arithmetic takes a warp about as long as its tile
-// takes to arrive: a warp folds several tiles, one after another, and the next one is on its way
+// takes to arrive: a warp folds several tiles, one after another, and the next one is in flight
 // into shared memory meanwhile. The order is the one of row_kernels.cuh.
 #ifndef WARPFOLD_KERNELS_CUDA_PIPELINED_ROWS_CUH_
 #define WARPFOLD_KERNELS_CUDA_PIPELINED_ROWS_CUH_
@@ -14,7 +14,7 @@
 #include "kernels/cuda/index_search.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/packed.cuh"
-#include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/pairwise.cuh"
 #include "kernels/cuda/row_kernels.cuh"
 #include "kernels/cuda/tile_passes.cuh"
 #include "kernels/cuda/warp.cuh"
@@ -81,7 +81,7 @@ struct SharedVectors {
           add(columns[c], Lift(row.x[c]), (r * kLanes + lane) * kVectorElements<T> + element);
         }
       }
-      const Value value = FoldPairs<kColumns, Value>(
+      const Value value = FoldPairwise<kColumns, Value>(
           0, [&](std::int64_t c) { return columns[c]; }, combine);
       folded = g == 0 ? value : combine(folded, value);
     }

@@ -13,7 +13,7 @@
 #include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch_plan.h"
 #include "kernels/cuda/packed.cuh"
-#include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/pairwise.cuh"
 #include "kernels/cuda/tile_passes.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"
@@ -120,7 +120,7 @@ struct LaneVectors {
       return value;
     };
     if constexpr (kUnrolled) {
-      return FoldPairs<kColumns, Value>(0, column, combine);
+      return FoldPairwise<kColumns, Value>(0, column, combine);
     } else {
       return FoldInLoop(identity, kColumns, column, combine);
     }

@@ -9,7 +9,7 @@
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch_plan.h"
-#include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/pairwise.cuh"
 #include "kernels/cuda/row_kernels.cuh"
 #include "kernels/cuda/tile_passes.cuh"
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "kernels/components.h"
-#include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/pairwise.cuh"
 #include "kernels/cuda/running.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"

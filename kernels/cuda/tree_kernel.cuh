@@ -15,7 +15,7 @@
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/epilogue.cuh"
 #include "kernels/cuda/launch_plan.h"
-#include "kernels/cuda/pairs.cuh"
+#include "kernels/cuda/pairwise.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/tiles.h"
 
@@ -54,7 +54,7 @@ struct StateLeaves {
 
 // Of `kLeaves` states, those that a thread loads before it joins any: what 64 registers hold.
 template <class State, int kLeaves>
-inline constexpr int kStatesOnTheirWay =
+inline constexpr int kLoadsInFlight =
     std::min(kLeaves, static_cast<int>(std::bit_floor(256 / sizeof(State))));
 
 // `count` neighbouring states from `first` on; those past the end are the identity. `count` is
@@ -74,22 +74,22 @@ __device__ __forceinline__ ThreadColumns<Leaves> FoldStatesOf(const Leaves& leav
   };
   if constexpr (kHasManyAccumulators<F>) {
     if (count == 1) return leaf(first);
-    // Two are on their way at once.
+    // Two are in flight at once.
     const auto pair = [&](int index) {
       const Columns left = leaf(first + index * 2);
       return combine(left, leaf(first + index * 2 + 1));
     };
     return FoldInLoop(Columns::Identity(), count / 2, pair, combine);
   } else {
-    constexpr int kBatch = kStatesOnTheirWay<typename F::State, kLeaves>;
+    constexpr int kBatch = kLoadsInFlight<typename F::State, kLeaves>;
     const auto batch = [&](std::int64_t index) {
       Columns states[kBatch];
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) states[i] = leaf(first + index * kBatch + i);
-      return FoldPairs<kBatch, Columns>(
+      return FoldPairwise<kBatch, Columns>(
           0, [&](std::int64_t i) { return states[i]; }, combine);
     };
-    return FoldPairs<kLeaves / kBatch, Columns>(0, batch, combine);
+    return FoldPairwise<kLeaves / kBatch, Columns>(0, batch, combine);
   }
 }
 

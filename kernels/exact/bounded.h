@@ -121,11 +121,11 @@ struct SmallestSize {
 };
 
 template <typename T>
-inline constexpr bool kSumsInPairs = kIsDouble<T>;
+inline constexpr bool kSumsAreDoubleDouble = kIsDouble<T>;
 template <typename T>
-using BoundedSum = std::conditional_t<kSumsInPairs<T>, SumPair<T>, Sum<T>>;
+using BoundedSum = std::conditional_t<kSumsAreDoubleDouble<T>, SumPair<T>, Sum<T>>;
 template <typename T>
-using BoundedAbsSum = std::conditional_t<kSumsInPairs<T>, AbsSumPair<T>, AbsSum<T>>;
+using BoundedAbsSum = std::conditional_t<kSumsAreDoubleDouble<T>, AbsSumPair<T>, AbsSum<T>>;
 
 namespace internal {
 

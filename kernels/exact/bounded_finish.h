@@ -104,7 +104,7 @@ struct BoundedSums {
   using T = typename F::Element;
   using R = FloatOf<typename F::Storage>;
   using Format = FloatFormat<T>;
-  static constexpr bool kInPairs = kSumsInPairs<T>;
+  static constexpr bool kIsDoubleDouble = kSumsAreDoubleDouble<T>;
   static constexpr bool kHasSquares = F::template kHas<SquareSumPair<T>>;
   static constexpr int kInfinitySize = kIsDouble<T> ? 0x7ff00000 : 0x7f800000;
 
@@ -123,7 +123,7 @@ struct BoundedSums {
     const std::int32_t largest = LargestOf<F>(state);
     has_special = largest >= kInfinitySize;
     has_nan = largest > kInfinitySize;
-    if constexpr (!kInPairs && F::template kHas<LargestSize<T>>) {
+    if constexpr (!kIsDoubleDouble && F::template kHas<LargestSize<T>>) {
       // No sum of finite elements leaves the float64 numbers.
       has_special |= !IsFinite(sum.high);
       has_nan |= IsNan(sum.high);
@@ -137,13 +137,15 @@ struct BoundedSums {
       absolute_sum = NumberOf(F::template Get<BoundedAbsSum<T>>(state));
       total = absolute_sum.high * (1 + 0x1p-40);
     }
-    const double error = is_exact || is_zero ? 0 : total * (kInPairs ? kPairSumError : kSumError);
+    const double error =
+        is_exact || is_zero ? 0 : total * (kIsDoubleDouble ? kDoubleDoubleSumError : kSumError);
     if constexpr (F::template kHas<BoundedAbsSum<T>>) absolute_sum.error = error;
     sum.error = error;
     if constexpr (kHasSquares) {
       squares = NumberOf(F::template Get<SquareSumPair<T>>(state));
       if (!is_zero && (!is_exact || kIsDouble<T>)) {
-        squares.error = squares.high * kPairSumError + (kIsDouble<T> ? n * kProductError : 0);
+        squares.error =
+            squares.high * kDoubleDoubleSumError + (kIsDouble<T> ? n * kProductError : 0);
       }
     }
   }
@@ -185,7 +187,7 @@ struct BoundedSums {
   WARPFOLD_HD bool FinishSpecialSum(R* to) const {
     if (has_nan) return Give(QuietNan<R>(), to);
     // A sum of finite elements may have come to an infinity, too, and met one of the other sign.
-    if (IsNan(sum.high)) return Give(QuietNan<R>(), to) && !kInPairs;
+    if (IsNan(sum.high)) return Give(QuietNan<R>(), to) && !kIsDoubleDouble;
     return Give(Infinity<R>(sum.high < 0), to);
   }
 

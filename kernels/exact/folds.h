@@ -124,7 +124,7 @@ struct NotBounded {};
 template <class F, int kCount>
 using BoundedOutputOf = std::conditional_t<
     kIsBounded<F>,
-    BoundedOutput<F, kCount == 1 && !(kSumsInPairs<typename F::Element> &&
+    BoundedOutput<F, kCount == 1 && !(kSumsAreDoubleDouble<typename F::Element> &&
                                       F::template kHas<SquareSumPair<typename F::Element>>)>,
     NotBounded>;
 

@@ -47,7 +47,7 @@ namespace internal {
 inline constexpr double kAdditionsMax = 512;
 // Of the float64 sums of so many, as a share of the sum of absolute values; and of those of pairs.
 inline constexpr double kSumError = kAdditionsMax * 0x1p-53;
-inline constexpr double kPairSumError = 4 * kSumError * kSumError;
+inline constexpr double kDoubleDoubleSumError = 4 * kSumError * kSumError;
 
 WARPFOLD_HD bool IsFinite(double x) { return std::fabs(x) <= 0x1.fffffffffffffp1023; }
 
@@ -70,7 +70,7 @@ WARPFOLD_HD std::int32_t LargestOf(const typename F::State& state) {
 template <class F>
 WARPFOLD_HD double SizeBound(const typename F::State& state) {
   const std::int32_t largest = LargestOf<F>(state);
-  if constexpr (kSumsInPairs<typename F::Element>) {
+  if constexpr (kSumsAreDoubleDouble<typename F::Element>) {
     return BitCast<double>(static_cast<std::uint64_t>(largest) << 32 | 0xffffffffu);
   } else {
     return static_cast<double>(BitCast<float>(static_cast<std::uint32_t>(largest)));
@@ -89,10 +89,10 @@ WARPFOLD_HD int ExponentOf(std::int32_t size) {
 template <typename T>
 WARPFOLD_HD bool AreSumsExact(std::int32_t largest, std::int32_t smallest_less_one,
                               int count_bits) {
-  constexpr int kBits = kSumsInPairs<T> ? 106 : 53;
+  constexpr int kBits = kSumsAreDoubleDouble<T> ? 106 : 53;
   constexpr int kInfinity = kIsDouble<T> ? 0x7ff00000 : 0x7f800000;
   const int room =
-      kBits - FloatFormat<T>::kPrecision - (kSumsInPairs<T> ? 2 * count_bits : count_bits);
+      kBits - FloatFormat<T>::kPrecision - (kSumsAreDoubleDouble<T> ? 2 * count_bits : count_bits);
   const bool is_zero = smallest_less_one == SmallestSize<T>::kNone;
   return largest < kInfinity &&
          (is_zero || ExponentOf<T>(largest) - ExponentOf<T>(smallest_less_one + 1) <= room);
@@ -116,7 +116,7 @@ class QuickSums {
     sum_ = F::template Get<BoundedSum<T>>(state);
     sum_error_ = is_exact_ ? 0
                            : static_cast<double>(of_all.reduced_count) * SizeBound<F>(state) *
-                                 (kSumsInPairs<T> ? kPairSumError : kSumError);
+                                 (kSumsAreDoubleDouble<T> ? kDoubleDoubleSumError : kSumError);
     if constexpr (kHasSquares) {
       absolute_sum_ = F::template Get<BoundedAbsSum<T>>(state);
       squares_ = F::template Get<SquareSumPair<T>>(state);
@@ -130,10 +130,11 @@ class QuickSums {
     if (statistic == Statistic::kMean) return FinishMean(to);
     if constexpr (kHasSquares) {
       if (statistic == Statistic::kL1Norm) {
-        const double error = HighOf(absolute_sum_) * (kSumsInPairs<T> ? kPairSumError : kSumError);
+        const double error =
+            HighOf(absolute_sum_) * (kSumsAreDoubleDouble<T> ? kDoubleDoubleSumError : kSumError);
         return Give(absolute_sum_, is_exact_ ? 0 : error, to);
       }
-      if constexpr (!kSumsInPairs<T>) {
+      if constexpr (!kSumsAreDoubleDouble<T>) {
         if (statistic == Statistic::kL2Norm) {
           const double root = std::sqrt(squares_.high + squares_.low);
           return root != 0 && Give(root, root * 0x1p-50, to);
@@ -175,7 +176,7 @@ class QuickSums {
     const double inverse = divisors_.inverse_count;
     const bool is_shift = (count & (count - 1)) == 0;
     const double error = sum_error_ * inverse * (1 + 0x1p-40);
-    if constexpr (kSumsInPairs<T>) {
+    if constexpr (kSumsAreDoubleDouble<T>) {
       const Pair sum = TwoSum(sum_.high, sum_.low);
       // Far from where bits are lost.
       if (!(std::fabs(sum.high) > 0x1p-800)) return false;

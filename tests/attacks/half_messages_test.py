@@ -17,7 +17,7 @@ IN_FLIGHT_BYTES = 64 * MIB
 LARGE, LARGE_BYTES = 6, 8 * MIB
 SMALL = 64
 FLAGS = (f"--max-bytes-in-flight={IN_FLIGHT_BYTES}", "--max-message-bytes=8MiB", message_ms(1000))
-# --max-bytes-in-flight: "what is on its way in may hold as much again".
+# --max-bytes-in-flight: "what is in flight in may hold as much again".
 HELD = {"in_flight": IN_FLIGHT_BYTES, "on_its_way_in": IN_FLIGHT_BYTES}
 METHODS = [
     "warpfold.v1.ReductionService/Reduce",

@@ -17,7 +17,7 @@ IN_FLIGHT_BYTES = 32 * MIB
 CALL_BYTES = 16 << 10  # as the server counts a call that waits for its client
 CALLS_MAX = IN_FLIGHT_BYTES // CALL_BYTES
 STREAMS_A_CONNECTION = 1000
-ITEMS = 63  # that a stream may have on their way, but for one
+ITEMS = 63  # that a stream may have in flight, but for one
 KSERVE = "/inference.GRPCInferenceService/"
 # An item that is refused: its tensor has no data.
 REFUSED = message(request((1,), "float32").SerializeToString())

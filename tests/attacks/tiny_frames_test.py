@@ -10,7 +10,7 @@ from warpfold._contract import REDUCE_METHOD
 MESSAGE_BYTES = 2_000_000
 IN_FLIGHT_BYTES = 64 * MIB
 FLAGS = (f"--max-bytes-in-flight={IN_FLIGHT_BYTES}", "--max-message-bytes=4MiB")
-# --max-bytes-in-flight: "what is on its way in may hold as much again". A slice is gRPC's until
+# --max-bytes-in-flight: "what is in flight in may hold as much again". A slice is gRPC's until
 # the message is whole; the server copies such a message into one.
 SLICE_BYTES = 64
 HELD = {

@@ -31,7 +31,7 @@ TEST_F(HalfMessagesTest, ManyConnectionsDoNotFillTheServer) {
     (void)connections.back().SendPart(kWholeBytes, all_but_the_end);
     (void)connections.back().AwaitRead();
   }
-  // In flight, as much on its way in, 64 MiB for connections; what the allocator keeps beside.
+  // In flight, as much in flight in, 64 MiB for connections; what the allocator keeps beside.
   EXPECT_LT(server().MemoryMib("VmHWM:") - before_mib, 16 + 16 + 64 + 64);
   // gRPC ends connections that are idle before calls that are under way, so a call of one that it
   // has just ended gets UNAVAILABLE, which the client tries again.

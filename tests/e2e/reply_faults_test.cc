@@ -58,7 +58,7 @@ class DeafCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
 
 class ReplyFaultsTest : public testing::Test {
  protected:
-  // A call whose answer is on its way, until `go` ends it: then the next one is served and nothing
+  // A call whose answer is in flight, until `go` ends it: then the next one is served and nothing
   // is left that a drain would wait for.
   void ExpectNothingLeft(grpc::StatusCode code, std::chrono::milliseconds timeout,
                          const std::function<void(grpc::ClientContext&)>& go) {

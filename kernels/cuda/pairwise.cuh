@@ -1,6 +1,6 @@
 // What a thread joins in its registers, and which folds are long work.
-#ifndef WARPFOLD_KERNELS_CUDA_PAIRS_CUH_
-#define WARPFOLD_KERNELS_CUDA_PAIRS_CUH_
+#ifndef WARPFOLD_KERNELS_CUDA_PAIRWISE_CUH_
+#define WARPFOLD_KERNELS_CUDA_PAIRWISE_CUH_
 
 #include <cstdint>
 
@@ -26,13 +26,13 @@ inline constexpr bool kIsComputeBound = kHasManyAccumulators<F> || kHasIndices<F
 
 // leaf(first) ... leaf(first + kCount - 1), by neighbouring pairs, as straight code.
 template <int kCount, typename Value, class Leaf, class Combine>
-__device__ __forceinline__ Value FoldPairs(std::int64_t first, const Leaf& leaf,
-                                           const Combine& combine) {
+__device__ __forceinline__ Value FoldPairwise(std::int64_t first, const Leaf& leaf,
+                                              const Combine& combine) {
   if constexpr (kCount == 1) {
     return leaf(first);
   } else {
-    const Value left = FoldPairs<kCount / 2, Value>(first, leaf, combine);
-    return combine(left, FoldPairs<kCount / 2, Value>(first + kCount / 2, leaf, combine));
+    const Value left = FoldPairwise<kCount / 2, Value>(first, leaf, combine);
+    return combine(left, FoldPairwise<kCount / 2, Value>(first + kCount / 2, leaf, combine));
   }
 }
 
@@ -48,4 +48,4 @@ __device__ __forceinline__ Value FoldInLoop(const Value& identity, int count, co
 
 }  // namespace warpfold::cuda
 
-#endif  // WARPFOLD_KERNELS_CUDA_PAIRS_CUH_
+#endif  // WARPFOLD_KERNELS_CUDA_PAIRWISE_CUH_
