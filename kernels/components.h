@@ -7,7 +7,7 @@
 // commutative to the bit; Promote (Acc -> State).
 //
 // An indexed component also wants to know where an element is: its Add takes the element's number
-// in the tile or leaf, and its Promote the ElementIndexing that makes of it a place in the tensor.
+// in the tile or leaf, and its Promote the ElementIndexing that makes of it an index in the tensor.
 #ifndef WARPFOLD_KERNELS_COMPONENTS_H_
 #define WARPFOLD_KERNELS_COMPONENTS_H_
 
@@ -172,7 +172,7 @@ struct ArgExtremum {
     }
   }();
 
-  using Value = Extremum<T, kIsMin>;  // the component of the value without the place
+  using Value = Extremum<T, kIsMin>;  // the component of the value without the index
 
   WARPFOLD_HD static constexpr Acc Identity() { return kWorst; }
   // Of the one element x.

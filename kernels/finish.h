@@ -199,7 +199,7 @@ WARPFOLD_HD int WriteResult(const ResultTargets& targets, int i, std::int64_t in
   return first;
 }
 
-// All ops of `targets`, likewise; of several misfits of one output, the last op's.
+// All ops of `targets`, likewise; of several overflows of one output, the last op's.
 template <class F, int kCount>
 WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,
                              const typename F::State* states, OpOverflow* op_overflow) {

@@ -6,10 +6,10 @@
 
 namespace warpfold {
 
-// Places in a block of scratch memory, one behind the other.
+// Offsets in a block of scratch memory, one behind the other.
 class ScratchLayout {
  public:
-  // Of the block and of all places in it.
+  // Of the block and of all offsets in it.
   static constexpr std::size_t kAlignment = 256;
 
   // Where so many bytes begin.

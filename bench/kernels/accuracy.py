@@ -142,7 +142,7 @@ class Gpu:
         scratch = self.scratch(self.cuda.scratch_bytes(reduction))
         arguments = (reduction, data.data_ptr(), result.data_ptr(), scratch.data_ptr(), self.stream)
         self.cuda.reduce(*arguments)
-        self.cuda.settle(*arguments)
+        self.cuda.recompute(*arguments)
         yield "warpfold, CUDA", np.float32(result[0].item())
         cub_bytes = self.cuda.cub_scratch_bytes(values.size)
         scratch = self.scratch(cub_bytes)

@@ -1,4 +1,4 @@
-// Measures reductions by the library (kernels/cuda/reduction.h), which settle on the device what
+// Measures reductions by the library (kernels/cuda/reduction.h), which recompute on the device what
 // bounded sums leave undecided, against the fold alone, which only counts that, and against CUB's
 // sum, in one run. N(0, 1), all of a tensor and along the last axis.
 //

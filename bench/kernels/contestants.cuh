@@ -55,7 +55,7 @@ auto CubInput(const T* d_in) {
 }
 
 // All of `ops` over `extent`: in one pass, and in another one for the product of floats. Outputs
-// that are then in doubt are counted, and not summed again.
+// that are then undecided are counted, and not summed again.
 template <typename T>
 class Warpfold {
  public:
@@ -90,8 +90,8 @@ class Warpfold {
     Check(cuda::FoldElements(product, d_in, extent_, output_, scratch_.data, stream));
   }
 
-  // Outputs in doubt of all launches so far, which have ended.
-  std::int64_t Doubts() const {
+  // Undecided outputs of all launches so far, which have ended.
+  std::int64_t UndecidedCount() const {
     UndecidedCounts counts;
     Check(cudaMemcpy(&counts, output_.undecided.counts, sizeof(counts), cudaMemcpyDeviceToHost));
     return counts.all;

@@ -92,7 +92,7 @@ class Cuda:
         """`scratch`: zeros before the first call. Sums may be left undecided."""
         check(self._reduce(reduction, data, results, scratch, stream))
 
-    def settle(self, reduction, data, results, scratch, stream):
+    def recompute(self, reduction, data, results, scratch, stream):
         """After one reduce(): sums again what it left undecided, and waits; how many outputs."""
         return self._recompute(reduction, data, results, scratch, stream)
 

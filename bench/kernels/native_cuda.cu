@@ -124,7 +124,7 @@ int warpfold_cuda_reduce(const WarpfoldReduction* reduction, const void* d_data,
 }
 
 // After one such call: sums what it has left undecided again, and waits for it. Returns the number
-// of such outputs, of some of which several results were in doubt.
+// of such outputs, of some of which several results were undecided.
 std::int64_t warpfold_cuda_recompute(const WarpfoldReduction* reduction, const void* d_data,
                                      void* d_results, void* d_scratch, cudaStream_t stream) {
   const NativeReduction native(*reduction);

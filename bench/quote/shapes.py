@@ -23,7 +23,7 @@ def lines(name):
     head = (f"**Rows and columns**, {data['gpu']}, {data['date']}, commit {data['commit']}, "
             f"`{data['command']}`: matrices of 256 MiB in device memory, normally distributed, in "
             "GB/s. Nine ops: SUM MEAN VAR MIN MAX NAN_COUNT INF_COUNT L1_NORM L2_NORM in one pass. "
-            "Outputs that a kernel leaves in doubt are not summed again here; of these matrices "
+            "Outputs that a kernel leaves undecided are not summed again here; of these matrices "
             "fewer than ten are.")
     cells = []
     for key in sorted(found, key=lambda key: (key[0], -key[1], key[2])):

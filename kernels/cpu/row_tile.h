@@ -19,10 +19,10 @@ class RowTile {
   using State = typename F::State;
 
  public:
-  // The best key of the tiles before a tile: only in one that beats it is there a place to look
+  // The best key of the tiles before a tile: only in one that beats it is there an index to look
   // for, and of random elements that is rare.
   struct Leader {
-    bool is_read = true;  // somebody asks for the place
+    bool is_read = true;  // somebody asks for the index
     std::optional<OrderedKey<T>> key = {};
   };
   struct Leaders {

@@ -72,8 +72,8 @@ __device__ __forceinline__ typename F::State FoldItemTile(const typename F::Stor
   const int first = static_cast<int>(tile) * kTileElements<T>;
   const int left = count - first < kTileElements<T> ? count - first : kTileElements<T>;
   const ElementIndexing indexing{.first = first};
-  // Few paths, for each costs a second of compilation a fold: straight code where the fold is light
-  // and vectors can load the tile.
+  // Few paths, for each costs a second of compilation a fold: straight code where the accumulators
+  // are few and vectors can load the tile.
   if constexpr (!kHasManyAccumulators<F>) {
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % kVectorBytes == 0;
     if (is_aligned && left % kVectorElements<T> == 0) {

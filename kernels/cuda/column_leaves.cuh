@@ -20,7 +20,7 @@ namespace warpfold::cuda {
 
 // Neighbouring columns of a thread: a 16-byte vector of them while what it keeps for them takes few
 // registers, fewer for fusions of several components, but of sums of floats; of indices, for which
-// it goes over one column after another, as many as a word holds; of heavy folds one.
+// it goes over one column after another, as many as a word holds; of many accumulators one.
 template <class F>
 inline constexpr int kColumnVector = [] {
   constexpr std::size_t kRunningBytesMax = exact::kIsBounded<F> ? 64 : 32;
@@ -105,7 +105,7 @@ struct ThreadColumns {
   }
 };
 
-// Light folds: all columns of a thread side by side, in one pass.
+// Few accumulators: all columns of a thread side by side, in one pass.
 template <class F, int kVectorWidth>
 struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
   using Rows = RowsOfColumns<F, F, kVectorWidth>;
@@ -138,7 +138,7 @@ struct ColumnLeaves : RowsOfColumns<F, F, kVectorWidth> {
   }
 
  private:
-  // One pass is all that light folds without indices take.
+  // One pass is all that few accumulators without indices take.
   using Running = RunningFold<F, /*kByWarp=*/false>;
   static_assert(!F::kSkipsCounts && !kHasIndices<F>);
   static constexpr bool kPacksRows = kIsPackable<T> && kVector % 4 == 0;

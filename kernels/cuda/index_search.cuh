@@ -1,11 +1,11 @@
 // Where the extrema of rows are, of blocks whose warps take a row's tiles one after another
-// (pipelined_rows.cuh). A tile's best element is known before its place: to find that is a further
+// (pipelined_rows.cuh). A tile's best element is known before its index: to find that is a further
 // pass, which only a tile that may hold its row's extremum is worth.
 //
-// Light folds look in each tile that is the best so far, while it is at hand. Heavy ones, whose
-// time is instructions and not memory, look when the rows have been folded, in the one tile that
-// holds the extremum, and read it again: of 256 MiB of f32 all sixteen ops took 87.5 us so and 90.4
-// the other way, but ARGMIN 68.2 and 65.3 (H200, 2026-11-23).
+// Folds with few accumulators look in each tile that is the best so far, while it is at hand. Those
+// with many, whose time is instructions and not memory, look when the rows have been folded, in the
+// one tile that holds the extremum, and read it again: of 256 MiB of f32 all sixteen ops took 87.5
+// us so and 90.4 the other way, but ARGMIN 68.2 and 65.3 (H200, 2026-11-23).
 #ifndef WARPFOLD_KERNELS_CUDA_INDEX_SEARCH_CUH_
 #define WARPFOLD_KERNELS_CUDA_INDEX_SEARCH_CUH_
 
@@ -32,7 +32,7 @@ struct BlockTile {
   __device__ bool IsWhole() const { return count == kTileElements<T>; }
 };
 
-// What a block shares to find places; all its threads call each function but Across. Of folds
+// What a block shares to find indices; all its threads call each function but Across. Of folds
 // without indices there are none to find.
 template <class F>
 struct NoIndexSearch {
@@ -46,7 +46,7 @@ struct NoIndexSearch {
                                 const Epilogue<F>& /*epilogue*/, OfWarp& /*of_warp*/) {
     return {kLanes};
   }
-  // When `states` are those of all tiles: puts in the places that have not been looked for.
+  // When `states` are those of all tiles: puts in the indices that have not been looked for.
   __device__ void Finish(const T* /*data*/, const BlockTile<T>* /*tiles*/,
                          const RowLaunch& /*launch*/, const Epilogue<F>& /*epilogue*/,
                          typename F::State* /*states*/) {}
@@ -76,7 +76,7 @@ struct BestKeys {
   }
 };
 
-// Of light folds.
+// For few accumulators.
 template <class F>
 struct EagerIndexSearch : NoIndexSearch<F> {
   using T = typename F::Element;
@@ -113,7 +113,7 @@ struct EagerIndexSearch : NoIndexSearch<F> {
 
   __device__ void Begin(const Epilogue<F>& epilogue) {
     if (threadIdx.x < kLanes) {
-      // What nobody reads is never found: its place is not searched.
+      // What nobody reads is never found: its index is not searched.
       BestKeys<T>& best = best_of_turns[threadIdx.x];
       best = BestKeys<T>{};
       if (!epilogue.reads_arg_min) best.arg_min = BestKeys<T>::kUnbeatable;
@@ -133,8 +133,8 @@ struct EagerIndexSearch : NoIndexSearch<F> {
   BestKeys<T> best_of_turns[kLanes];  // a row's turns, then the next row's
 };
 
-// Of heavy folds. Until Finish a tile's state says that its extremum is its first element. Where a
-// warp has one tile of a row at most, each tile is searched at once.
+// For many accumulators. Until Finish a tile's state says that its extremum is its first element.
+// Where a warp has one tile of a row at most, each tile is searched at once.
 template <class F>
 struct DeferredIndexSearch : NoIndexSearch<F> {
   using T = typename F::Element;
@@ -165,9 +165,9 @@ struct DeferredIndexSearch : NoIndexSearch<F> {
     const int warp = threadIdx.x / kLanes;
     const int lane = threadIdx.x % kLanes;
     const int tiles_per_row = 1 << launch.tiles_per_row_log2;
-    const int places = 2 * (launch.tiles >> launch.tiles_per_row_log2);
+    const int extrema = 2 * (launch.tiles >> launch.tiles_per_row_log2);
 #pragma unroll 1
-    for (int i = warp; i < places; i += kPipelineWarps) {
+    for (int i = warp; i < extrema; i += kPipelineWarps) {
       const bool is_min = i % 2 == 0;
       if (!(is_min ? epilogue.reads_arg_min : epilogue.reads_arg_max)) continue;
       const int first = (i / 2) << launch.tiles_per_row_log2;

@@ -122,7 +122,7 @@ TreeLaunch TreeWithLeaves(int leaves, std::int64_t groups, std::int64_t leaf_cou
   return launch;
 }
 
-// A way to go over columns, and the threads it has to give each SM to be taken.
+// A launch candidate for columns, and the threads it has to give each SM to be taken.
 struct ColumnCandidate {
   bool has_vectors;
   int leaves;
@@ -135,18 +135,18 @@ struct ColumnCandidate {
 // From the one that leaves the fewest partials to the one that spreads the fewest columns over the
 // most threads; small blocks overlap better, and large ones save a second pass. Of sums, minima and
 // a fusion of seven element types, in 1,933 cases of 1 MiB to 4 GiB, these took 3.1 % longer in the
-// mean than the fastest of 17 ways did, 48 % at most (H200, graph replays, 2026-11-23). Of few
-// elements one pass of few threads beats two of many: two take about 1 us longer.
+// mean than the fastest of 17 launch shapes did, 48 % at most (H200, graph replays, 2026-11-23). Of
+// few elements one pass of few threads beats two of many: two take about 1 us longer.
 constexpr ColumnCandidate kPlainCandidates[] = {
     {true, 16, 256, 256, true}, {true, 32, 256, 384, true}, {true, 32, 256, 6000},
     {true, 16, 128, 256},       {true, 8, 256, 128, true},  {true, 8, 128, 128},
     {false, 8, 256, 96, true},  {false, 8, 128, 96},        {true, 2, 256, 96, true},
     {true, 2, 128, 96},         {false, 1, 256, 0, true},   {true, 2, 256, 0, true},
     {false, 1, 256, 0}};
-// The same of light folds whose leaves may be pipelined, by the bytes of an element: of sums of f32
-// and f64 in 285 cases of 64 KiB to 512 MiB, 0.8 % and 1.3 % longer than the fastest of 16 ways, 7
-// and 17 % at most (H100, graph replays, 2026-11-27). A second pass over bounded sums takes 1 to 2
-// us, which one pass of few threads saves.
+// The same of few accumulators whose leaves may be pipelined, by the bytes of an element: of sums
+// of f32 and f64 in 285 cases of 64 KiB to 512 MiB, 0.8 % and 1.3 % longer than the fastest of 16
+// launch shapes, 7 and 17 % at most (H100, graph replays, 2026-11-27). A second pass over bounded
+// sums takes 1 to 2 us, which one pass of few threads saves.
 constexpr ColumnCandidate kPipelinedCandidates[] = {
     {true, kPipelinedLeaves, 256, 896, true, true, 16},
     {true, 32, 128, 192, false, false, 16},
@@ -169,7 +169,7 @@ constexpr ColumnCandidate kWidePipelinedCandidates[] = {
 constexpr ColumnCandidate kComputeBoundCandidates[] = {
     {true, 16, 256, 1024, true}, {true, 8, 256, 512}, {true, 8, 128, 256}, {false, 1, 256, 0}};
 
-// The ways to choose from, in order; the last one suits all columns.
+// The candidates to choose from, in order; the last one suits all columns.
 std::span<const ColumnCandidate> CandidatesOf(ColumnLoop loop) {
   switch (loop) {
     case ColumnLoop::kPlain:
@@ -184,16 +184,17 @@ std::span<const ColumnCandidate> CandidatesOf(ColumnLoop loop) {
   __builtin_unreachable();
 }
 
-// Whether there is a use for `candidate` of a light fold: others beat it where there are fewer
-// leaves; but beside one leaf a second that is not there costs less than columns one by one.
+// Whether there is a use for `candidate` of a fold with few accumulators: others beat it where
+// there are fewer leaves; but beside one leaf a second that is not there costs less than columns
+// one by one.
 bool FitsColumns(const ColumnCandidate& candidate, int vector, std::int64_t leaves_max) {
   if (candidate.has_vectors && vector == 1) return false;
   return candidate.leaves <= std::max<std::int64_t>(leaves_max, 2);
 }
 
-// Whether `launch`, by `candidate`, is of columns that it is for. Neighbouring threads that are
-// pipelined have to read 128 bytes side by side: with 64, 16 columns of f32, they were 15 % slower
-// than straight code (H200, 2026-11-23).
+// Whether `launch`, made from `candidate`, has the shape that it is for. Neighbouring threads that
+// are pipelined have to read 128 bytes side by side: with 64, 16 columns of f32, they were 15 %
+// slower than straight code (H200, 2026-11-23).
 bool IsApplicable(const ColumnCandidate& candidate, const TreeLaunch& launch) {
   constexpr int kPipelinedThreadsXLog2Min = 3;
   if (candidate.is_pipelined && launch.threads_x_log2 < kPipelinedThreadsXLog2Min) return false;
@@ -236,7 +237,7 @@ TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool has_m
     }
     return TreeWithLeaves(32, outputs, state_count);
   }
-  // Long work spreads over as many blocks, and threads y, as there are outputs for.
+  // Compute-bound work spreads over as many blocks, and threads y, as there are outputs for.
   constexpr std::int64_t kBlocks = 128;
   const std::int64_t threads_x =
       std::clamp<std::int64_t>(PowerOfTwoAtLeast(outputs) / kBlocks, 1, 32);

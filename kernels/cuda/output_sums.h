@@ -93,7 +93,7 @@ struct RecomputeBytes {
   std::size_t all = 0;
 };
 RecomputeBytes RecomputeBytesOf(const SumsJob& job, std::int64_t outputs);
-// Adds up all rows of those that the stream will find in doubt, and writes their results, as
+// Adds up all rows of those that the stream will find undecided, and writes their results, as
 // SumOutputs does of those that the host has been told. Leaves no undecided in the list's counts,
 // and zeros where there were.
 [[nodiscard]] cudaError_t RecomputeUndecided(const SumsJob& job, const UndecidedOutputs& undecided,

@@ -1,4 +1,4 @@
-// What a thread joins in its registers, and which folds are long work.
+// What a thread joins in its registers, and which folds are compute-bound.
 #ifndef WARPFOLD_KERNELS_CUDA_PAIRWISE_CUH_
 #define WARPFOLD_KERNELS_CUDA_PAIRWISE_CUH_
 
@@ -11,11 +11,11 @@
 namespace warpfold::cuda {
 
 // Whether a fold has so many components, or one so large, that straight code for it takes a
-// compiler minutes and more registers than a light one's.
+// compiler minutes and more registers than one of few.
 template <class F>
 inline constexpr bool kHasManyAccumulators =
     F::kComponents > 3 || F::template kHas<exact::ExactProduct<typename F::Element>>;
-// Whether a fold looks for places, each in a further pass.
+// Whether a fold looks for indices, each in a further pass.
 template <class F>
 inline constexpr bool kHasIndices = F::template kHas<ArgMin<typename F::Element>>;
 // Whether a fold's arithmetic takes about as long as its elements take to arrive, by its components

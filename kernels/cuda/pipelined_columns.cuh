@@ -17,8 +17,8 @@
 
 namespace warpfold::cuda {
 
-// Light folds of elements of four bytes and more, in vectors of 16 bytes. Others are faster as
-// straight code, sums of f16 columns by a quarter (H200, 2026-11-23).
+// Few accumulators, of elements of four bytes and more, in vectors of 16 bytes. Others are faster
+// as straight code, sums of f16 columns by a quarter (H200, 2026-11-23).
 template <class F>
 inline constexpr bool kPipelinesColumns = [] {
   constexpr int kElementBytes = static_cast<int>(sizeof(typename F::Storage));
@@ -82,7 +82,7 @@ struct PipelinedColumnLeaves : RowsOfColumns<F, F, kColumnVector<F>> {
   }
 
  private:
-  // One pass is all that light folds without indices take.
+  // One pass is all that few accumulators without indices take.
   using Running = RunningFold<F, /*kByWarp=*/false>;
   static_assert(!F::kSkipsCounts);
 

@@ -23,7 +23,7 @@ struct RecomputeSlots {
   std::int64_t own = 0;
 };
 
-// What there is to settle, as a kernel finds it.
+// What there is to recompute, as a kernel finds it.
 struct FoundUndecided {
   Outputs outputs;
   bool shares = false;  // they are no more than the shared sums

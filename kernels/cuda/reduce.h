@@ -1,6 +1,6 @@
 // The CUDA kernels behind one host interface, for any dtype and bundle. docs/numerics.md defines
-// what they compute; kernels/cpu/reduce.h computes the same bits. Sums of floats may be left in
-// doubt (Output::undecided), which output_sums.h sums again.
+// what they compute; kernels/cpu/reduce.h computes the same bits. Sums of floats may be left
+// undecided (Output::undecided), which output_sums.h sums again.
 //
 // Every function enqueues on `stream` (always the last parameter) and returns at once; nothing here
 // synchronises, allocates or keeps state. All pointers are device pointers. cudaSuccess means

@@ -41,8 +41,8 @@ enum class Presence { kAll, kVectors, kAny };
 // A lane's part of a tile (kTileRows vectors) or of a short row (one): element v of vector r is
 // number r * kRowElements<T> + first + v. Those numbered `count` or more do not exist.
 //
-// kUnrolled: as straight code, x in registers. Otherwise as loops, for the paths of heavy folds
-// that are not worth minutes of compilation.
+// kUnrolled: as straight code, x in registers. Otherwise as loops, for the paths of folds with many
+// accumulators that are not worth minutes of compilation.
 template <typename T, int kRows, Presence kPresence, bool kUnrolled>
 struct LaneVectors {
   static constexpr int kVector = kVectorElements<T>;

@@ -47,7 +47,7 @@ struct Running {
 
 // An extremum of floats of up to 32 bits, as one of them: an instruction an element where an
 // ordered key takes five. Without elements it is an infinity, or where NaN is omitted NaN; it
-// settles as the key, of nothing but NaN as the identity.
+// finalizes to the key, of nothing but NaN as the identity.
 template <typename T, bool kIsMin, bool kOmits>
 struct RunningFloatExtremum {
   using Value = T;
@@ -164,7 +164,7 @@ struct Running<OmitNan<Min<T>>> : RunningExtremum<T, true, true> {};
 template <typename T>
 struct Running<OmitNan<Max<T>>> : RunningExtremum<T, false, true> {};
 
-// Of an indexed extremum the first pass finds the value, and another one its place.
+// Of an indexed extremum the first pass finds the value, and another one its index.
 template <typename T, bool kIsMin, bool kOmits>
 using RunningIndexed =
     std::conditional_t<std::is_same_v<T, double>, RunningDoubleExtremum<kIsMin, kOmits>,

@@ -48,9 +48,10 @@ struct RowShare {
   }
 };
 
-// Rows of a thread whose vectors it loads before it folds any: of the shortest rows of light folds
-// several, or blocks would end as soon as they had begun. Not of unaligned bytes, which it loads
-// one by one: 2^26 rows of four took 930 us, and 1,615 by four rows (H100, 2026-11-27).
+// Rows of a thread whose vectors it loads before it folds any: of the shortest rows of folds with
+// few accumulators several, or blocks would end as soon as they had begun. Not of unaligned bytes,
+// which it loads one by one: 2^26 rows of four took 930 us, and 1,615 by four rows (H100,
+// 2026-11-27).
 template <class F, bool kAligned = true>
 inline constexpr int kRowVectorsAtOnce = kIsComputeBound<F> ||
                                                  (!kAligned && sizeof(typename F::Storage) == 1)

@@ -32,7 +32,7 @@ struct AcrossLanes {
   }
   // For some lane of the warp.
   __device__ bool Any(bool is) const { return __any_sync(kFullWarp, is); }
-  // Whether the place of `best`, their extremum if `has_best`, is asked for.
+  // Whether the index of `best`, their extremum if `has_best`, is asked for.
   template <class C, typename T>
   __device__ bool Seeks(T, bool /*has_best*/) const {
     return true;

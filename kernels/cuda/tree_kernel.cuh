@@ -58,7 +58,7 @@ inline constexpr int kLoadsInFlight =
     std::min(kLeaves, static_cast<int>(std::bit_floor(256 / sizeof(State))));
 
 // `count` neighbouring states from `first` on; those past the end are the identity. `count` is
-// kLeaves, or where joining two is long work any power of two up to that.
+// kLeaves, or where joining two is compute-bound any power of two up to that.
 template <class Leaves, int kLeaves>
 __device__ __forceinline__ ThreadColumns<Leaves> FoldStatesOf(const Leaves& leaves,
                                                               std::int64_t first, int count) {
@@ -126,7 +126,8 @@ __device__ __forceinline__ StateRow<F, kCount> FoldThreadsY(StateRow<F, kCount> 
 }
 
 // The same of blocks with one x, as after the first pass over a long row: all components at a time,
-// so that their shuffles overlap, and with one barrier, where a light fold's steps have two each.
+// so that their shuffles overlap, and with one barrier, where the steps of few accumulators have
+// two each.
 template <class F>
 __device__ __forceinline__ StateRow<F, 1> FoldBlock(const StateRow<F, 1>& row, int threads) {
   __shared__ typename F::State warp_states[kLanes];

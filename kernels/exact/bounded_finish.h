@@ -3,7 +3,7 @@
 // GPU.
 //
 // Sums of elements that lie close together are known to be exact, so that a result halfway between
-// two numbers is in no doubt; such are common where elements are whole numbers.
+// two numbers is decided; such are common where elements are whole numbers.
 #ifndef WARPFOLD_KERNELS_EXACT_BOUNDED_FINISH_H_
 #define WARPFOLD_KERNELS_EXACT_BOUNDED_FINISH_H_
 

@@ -53,7 +53,7 @@ inline constexpr FusionRow kFusionRows[] = {
     {Bundle::kArg,
      "arg",
      {ValueKind::kArgMin, ValueKind::kArgMax},
-     "a place takes more instructions than all other kinds"},
+     "an index takes more instructions than all other kinds"},
     {Bundle::kAll, "all", KindSet::All(), "any others together"},
     {Bundle::kOmitNan, "omit_nan", KindSet::All(), "any of floats without their NaN"}};
 

@@ -54,7 +54,7 @@ class EmulatedExactTest : public EmulatedTest {
         continue;
       }
       ASSERT_TRUE(actual[op] == expected.bytes[op]) << Name(spec.ops[op]) << ", " << undecided.all
-                                                    << " in doubt, " << device.sm_count << " SMs";
+                                                    << " undecided, " << device.sm_count << " SMs";
     }
   }
 

@@ -52,7 +52,7 @@ class DeviceReduction {
   const void* d_results(int op) const { return output_.targets.arrays[op]; }
 
  private:
-  // Outputs in doubt are counted behind the results, and nobody looks.
+  // Undecided outputs are counted behind the results, and nobody looks.
   std::size_t BlockBytes() const {
     return sizeof(Overflow) + (layout_.total_bytes() + 7) / 8 * 8 + sizeof(UndecidedCounts);
   }

@@ -141,12 +141,12 @@ void GpuBatchTest::ExpectTheBitsOfEachAlone(const ReduceSpec& any_spec, bool lea
   const std::vector<char> unset(items.size() * (kOutBytes + sizeof(BatchItemStatus)), '\0');
   auto d_data = OnDevice(data.data(), data.size());
   auto d_out = OnDevice(unset.data(), unset.size());
-  auto* const d_verdicts =
+  auto* const d_statuses =
       reinterpret_cast<BatchItemStatus*>(d_out.get() + items.size() * kOutBytes);
   for (std::size_t i = 0; i < items.size(); ++i) {
     items[i].d_data = d_data.get() + reinterpret_cast<std::uintptr_t>(items[i].d_data);
     items[i].d_out = d_out.get() + i * kOutBytes;
-    items[i].d_status = d_verdicts + i;
+    items[i].d_status = d_statuses + i;
   }
   const cuda::Job job{spec.dtype, plans[0].bundle(), {}};
   Run(job, items);

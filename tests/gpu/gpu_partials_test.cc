@@ -76,7 +76,7 @@ class GpuPartialsTest : public GpuPartials, public ::testing::WithParamInterface
 TEST_P(GpuPartialsTest, JoinToTheResultsOfTheWholeOrToNone) {
   int told = 0;
   int undecided = 0;
-  // Few are told of f64, whose squares are mostly in doubt.
+  // Few are told of f64, whose squares are mostly undecided.
   const int rounds = testing::IsBrief() ? 50 : 200;
   for (int round = 0; round < rounds && !HasFailure(); ++round) {
     const ReduceSpec spec = SplitSpec(round % 4 == 0 ? 60'000 : 300);
@@ -101,7 +101,7 @@ TEST_P(GpuPartialsTest, JoinToTheResultsOfTheWholeOrToNone) {
   }
   RecordProperty("told", told);
   RecordProperty("undecided", undecided);
-  EXPECT_GT(told, testing::IsBrief() ? 2 : 20) << undecided << " were in doubt";
+  EXPECT_GT(told, testing::IsBrief() ? 2 : 20) << undecided << " were undecided";
 }
 
 INSTANTIATE_TEST_SUITE_P(Floats, GpuPartialsTest, ::testing::ValuesIn(testing::kFloatDTypes),
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Floats, GpuPartialsTest, ::testing::ValuesIn(testing::k
 
 // Half a unit above a number: few enough elements that no addition was rounded. With a little more
 // in another shard no bound tells which number is nearer.
-TEST_F(GpuPartials, AlmostATieIsInDoubt) {
+TEST_F(GpuPartials, AlmostATieIsUndecided) {
   std::vector<float> elements(16, 0.0F);
   elements[0] = 0x1p30F;
   elements[1] = 0x1p6F;

@@ -25,7 +25,7 @@ std::vector<std::int64_t> Counts() {
                             : std::vector<std::int64_t>{1000, 1 << 16, 1 << 20, 1 << 25};
 }
 
-// A light fold, one with places, a heavy one.
+// A fold with few accumulators, one with indices, one with many.
 std::vector<std::vector<Op>> OpSets() {
   return {{Op::kSum},
           {Op::kArgMax, Op::kArgMin},

@@ -183,7 +183,7 @@ TEST(PlanColumns, TakesNoMoreLeavesAThreadThanAColumnHas) {
 
 class PlanStatesOf : public ::testing::TestWithParam<bool> {
  protected:
-  const bool heavy_ = GetParam();
+  const bool has_many_accumulators_ = GetParam();
 };
 
 TEST_P(PlanStatesOf, CoversEveryStateOnceAndEnds) {
@@ -192,7 +192,7 @@ TEST_P(PlanStatesOf, CoversEveryStateOnceAndEnds) {
       std::int64_t left = states;
       int passes = 0;
       do {
-        const TreeLaunch launch = PlanStates(groups, left, heavy_);
+        const TreeLaunch launch = PlanStates(groups, left, has_many_accumulators_);
         ExpectSoundTree(launch, groups, left);
         left = launch.parts;
         ++passes;
@@ -205,7 +205,7 @@ TEST_P(PlanStatesOf, CoversEveryStateOnceAndEnds) {
 TEST_P(PlanStatesOf, GivesEveryPartialItsOwnSlot) {
   for (const std::int64_t groups : {1, 5, 40}) {
     for (const std::int64_t states : {1, 31, 512, 513, 4096, 4097, 70001}) {
-      const PartialOrder order = OrderForStates(groups, states, heavy_);
+      const PartialOrder order = OrderForStates(groups, states, has_many_accumulators_);
       std::vector<bool> taken(static_cast<std::size_t>(order.Slots(states)), false);
       for (std::int64_t i = 0; i < states; ++i) {
         ASSERT_LT(order.Slot(i), order.Slots(states));
@@ -216,9 +216,9 @@ TEST_P(PlanStatesOf, GivesEveryPartialItsOwnSlot) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(LightAndHeavy, PlanStatesOf, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(FewAndManyAccumulators, PlanStatesOf, ::testing::Bool());
 
-TEST(PlanStates, GivesAThreadTwoHeavyStatesOfALongRowAtMost) {
+TEST(PlanStates, GivesAThreadTwoLargeStatesOfALongRowAtMost) {
   EXPECT_EQ(PlanStates(1, 512, true).leaves, 1);
   EXPECT_EQ(PlanStates(1, 1024, true).leaves, 2);
   EXPECT_EQ(PlanStates(1, 1024, true).parts, 1);

@@ -1,5 +1,5 @@
 // The CPU backend as a device that tests can break: wrong bits, lost as by a sticky CUDA error,
-// failing once; or hold back; or have join partials, in doubt or not.
+// failing once; or hold back; or have join partials, undecided or not.
 #ifndef WARPFOLD_TESTS_SERVER_FAULTY_DEVICE_H_
 #define WARPFOLD_TESTS_SERVER_FAULTY_DEVICE_H_
 

@@ -36,7 +36,7 @@ TEST_F(SplitPartialsTest, JoinsThemOnce) {
   EXPECT_EQ(Reductions(), 3);
 }
 
-TEST_F(SplitPartialsTest, WhatIsInDoubtIsReducedAgainExactly) {
+TEST_F(SplitPartialsTest, WhatIsUndecidedIsReducedAgainExactly) {
   JoinPartials(1);
   const std::string id = PutOnes();
   ExpectSumOfOnes(id);

@@ -56,7 +56,7 @@ class CudaReduction {
   // The results of what came through the staging buffers, or, unless it is null, of the tensor at
   // `d_tensor`, all of which is folded before. OUT_OF_RANGE, DeviceLostError. Once.
   absl::StatusOr<Outcome> Finish(const std::byte* d_tensor);
-  // After Finish of a plan whose undecided are not settled: whether there are any.
+  // After Finish of a plan whose undecided outputs are not recomputed: whether there are any.
   bool has_undecided() const { return parts_.has_value() && parts_->folds.has_undecided(); }
   // After a Finish that was OK: gives back what it holds, without a wait.
   void Close();

@@ -164,7 +164,7 @@ Exact ExactOf(DType dtype, Op op, const std::vector<std::uint64_t>& bits) {
   const ReduceSpec spec{
       .dtype = dtype, .shape = {static_cast<std::int64_t>(bits.size())}, .ops = {op}};
   const Answer answer = ReductionAnswers(spec, data.data())[0];
-  if (answer.op_overflow != Answer::kAllFit) return {answer.misfit_value, false};
+  if (answer.op_overflow != Answer::kAllFit) return {answer.overflow_value, false};
   std::int64_t number;
   std::memcpy(&number, answer.bytes.data(), sizeof(number));
   const bool is_unsigned = ResultDType(op, dtype) == DType::kU64;

@@ -64,7 +64,7 @@ class BoundedSumsTest : public ::testing::Test {
     int undecided = 0;
   };
 
-  // `rounds` rows of the kind; of each op how many results there were, and how many in doubt.
+  // `rounds` rows of the kind; of each op how many results there were, and how many undecided.
   std::map<Op, Count> Judge(HardFloat kind, int rounds) {
     for (int i = 0; i < rounds; ++i) {
       Draw draw(random_);
@@ -134,13 +134,13 @@ TYPED_TEST(BoundedSumsTest, GivesNoResultButTheRealOneRounded) {
   }
 }
 
-TYPED_TEST(BoundedSumsTest, FewOfNormalNumbersAreInDoubt) {
+TYPED_TEST(BoundedSumsTest, FewOfNormalNumbersAreUndecided) {
   for (const auto& [op, count] : this->Judge(HardFloat::kNormal, 300)) {
     EXPECT_LE(count.undecided, count.results / 50) << Name(op);
   }
 }
 
-TYPED_TEST(BoundedSumsTest, ConstantsAndZerosHaveASumWithoutDoubt) {
+TYPED_TEST(BoundedSumsTest, ConstantsAndZerosHaveADecidedSum) {
   for (const HardFloat kind : {HardFloat::kSignedZeros, HardFloat::kNegativeZeros}) {
     for (const auto& [op, count] : this->Judge(kind, 100))
       EXPECT_EQ(count.undecided, 0) << Name(op);
@@ -148,8 +148,9 @@ TYPED_TEST(BoundedSumsTest, ConstantsAndZerosHaveASumWithoutDoubt) {
   EXPECT_EQ(this->Judge(HardFloat::kConstant, 100)[Op::kSum].undecided, 0);
 }
 
-// Whole numbers add up without an error, so that a sum halfway between two numbers is not in doubt.
-TYPED_TEST(BoundedSumsTest, TiesOfWholeNumbersAreNotInDoubt) {
+// Whole numbers add up without an error, so that a sum halfway between two numbers is not
+// undecided.
+TYPED_TEST(BoundedSumsTest, TiesOfWholeNumbersAreDecided) {
   using T = TypeParam;
   using F = PlainFold<T, exact::BoundedSum<T>, exact::LargestSize<T>, exact::SmallestSize<T>>;
   // 2^p + 1, where numbers have p bits.
@@ -213,7 +214,7 @@ TYPED_TEST(BoundedSumsTest, SumsAreOffByNoMoreThanTheySay) {
 }
 
 // What a pair of float64 numbers is rounded by decides here.
-TEST(BoundedSumsOfDoublesTest, SumsBesideATieAreInDoubt) {
+TEST(BoundedSumsOfDoublesTest, SumsBesideATieAreUndecided) {
   using F = PlainFold<double, exact::SumPair<double>, exact::LargestSize<double>,
                       exact::SmallestSize<double>>;
   std::mt19937_64 random(1);

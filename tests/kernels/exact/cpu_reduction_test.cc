@@ -87,7 +87,7 @@ class ExactCpuReduction : public ::testing::TestWithParam<DType> {
     if (op != Op::kSum) return;
     mpz_class sum = static_cast<long>(overflow.high);
     sum = (sum << 64) + static_cast<unsigned long>(overflow.low);
-    ASSERT_EQ(sum, lowest->misfit_value);
+    ASSERT_EQ(sum, lowest->overflow_value);
   }
 
   static void ExpectAnswers(const ReduceSpec& spec, const std::vector<char>& data,

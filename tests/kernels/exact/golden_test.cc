@@ -12,7 +12,7 @@ namespace warpfold::testing {
 namespace {
 
 TEST(ReductionOracleTest, AgreesWithTheGoldens) {
-  int misfits = 0;
+  int overflows = 0;
   for (const DType dtype : kAllDTypes) {
     for (const Golden& golden : GoldensOf(dtype)) {
       const std::vector<Answer> answers = ReductionAnswers(golden.spec, ElementsOf(golden).data());
@@ -22,15 +22,15 @@ TEST(ReductionOracleTest, AgreesWithTheGoldens) {
         alone.ops = {golden.spec.ops[i]};
         std::string text = AnswersOf(*MakePlan(alone), {answer.bytes})[0];
         if (answer.op_overflow != Answer::kAllFit) {
-          ++misfits;
+          ++overflows;
           text = "!" + std::to_string(answer.op_overflow);
-          if (alone.ops[0] == Op::kSum) text += ":" + answer.misfit_value.get_str();
+          if (alone.ops[0] == Op::kSum) text += ":" + answer.overflow_value.get_str();
         }
         ASSERT_EQ(text, golden.answers[i]) << golden.ToString() << ", " << Name(alone.ops[0]);
       }
     }
   }
-  EXPECT_GT(misfits, 0);
+  EXPECT_GT(overflows, 0);
 }
 
 }  // namespace

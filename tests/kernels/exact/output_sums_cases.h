@@ -103,7 +103,7 @@ class OutputSumsCases {
       ExpectSomeOutputs(job, plan, d_elements, expected);
     }
     SCOPED_TRACE("outputs undecided");
-    ExpectSettled(job, plan, d_elements, expected);
+    ExpectRecomputed(job, plan, d_elements, expected);
   }
 
   // All rows of the tensor, as they may arrive: whole planes, rows of one, parts of a row.
@@ -178,8 +178,8 @@ class OutputSumsCases {
   }
 
   // Of a list that the stream alone has read, or of one that has no room for all.
-  void ExpectSettled(const cuda::SumsJob& job, const Plan& plan, const char* d_elements,
-                     const std::vector<std::string>& expected) {
+  void ExpectRecomputed(const cuda::SumsJob& job, const Plan& plan, const char* d_elements,
+                        const std::vector<std::string>& expected) {
     Draw draw(random_);
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(plan.output_count));
     std::iota(numbers.begin(), numbers.end(), 0);

@@ -365,7 +365,7 @@ std::vector<Answer> ReductionAnswers(const ReduceSpec& spec, const void* data) {
               result == DType::kU64 ? exact.get_ui() : static_cast<std::uint64_t>(exact.get_si());
         } else if (answer.op_overflow == Answer::kAllFit) {
           answer.op_overflow = static_cast<std::int64_t>(output);
-          answer.misfit_value = exact;
+          answer.overflow_value = exact;
         }
       } else {
         bits = judge.ResultBits(op);

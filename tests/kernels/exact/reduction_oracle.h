@@ -27,7 +27,7 @@ struct Answer {
   // An integer SUM or PROD that does not fit is OUT_OF_RANGE: the number of the lowest such output
   // and its exact value. Of each of them `bytes` has zeros.
   std::int64_t op_overflow = kAllFit;
-  mpz_class misfit_value;
+  mpz_class overflow_value;
 };
 
 // The answers of spec.ops, in their order, over the elements at `data`. Of a float PROD the product

@@ -348,9 +348,9 @@ TEST(ReductionOracleTest, IntegersThatDoNotFitAreNamed) {
   const std::vector<std::int64_t> data = {kHighest, kLowest, kHighest, 1, kLowest, -1, 3, 4};
   const std::vector<Answer> answers = ReductionAnswers(spec, data.data());
   EXPECT_EQ(answers[0].op_overflow, 1);
-  EXPECT_EQ(answers[0].misfit_value, mpz_class(1) << 63);
+  EXPECT_EQ(answers[0].overflow_value, mpz_class(1) << 63);
   EXPECT_EQ(answers[1].op_overflow, 0);
-  EXPECT_EQ(answers[1].misfit_value, mpz_class(kHighest) * mpz_class(kLowest));
+  EXPECT_EQ(answers[1].overflow_value, mpz_class(kHighest) * mpz_class(kLowest));
   EXPECT_EQ(answers[2].op_overflow, Answer::kAllFit);
 
   ExpectAnswer<std::int64_t>(Op::kSum, {kHighest, kLowest, kLowest, kHighest, 2, kHighest, -1},
@@ -361,7 +361,7 @@ TEST(ReductionOracleTest, IntegersThatDoNotFitAreNamed) {
   ExpectAnswer<std::int64_t>(Op::kProd, {kLowest, kLowest, 0}, BytesOf<std::int64_t>(0));
   const std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
   ExpectAnswer<std::uint64_t>(Op::kSum, {largest, 0}, BytesOf<std::uint64_t>(largest));
-  EXPECT_EQ(AnswerOf<std::uint64_t>(Op::kSum, {largest, 1}).misfit_value, mpz_class(1) << 64);
+  EXPECT_EQ(AnswerOf<std::uint64_t>(Op::kSum, {largest, 1}).overflow_value, mpz_class(1) << 64);
 }
 
 }  // namespace
