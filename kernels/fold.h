@@ -1,4 +1,4 @@
-// Components fused into one pass, and what each bundle fuses.
+// Components fused into one pass, and what each fused op set fuses.
 #ifndef WARPFOLD_KERNELS_FOLD_H_
 #define WARPFOLD_KERNELS_FOLD_H_
 

@@ -79,14 +79,14 @@ struct Plan {
   std::int64_t first_output = 0;
   std::int64_t first_element = 0;
   ReducedIndexMap index_map;
-  // A device leaves the state of each output, finish.h's F::State of the bundle, and no results; or
-  // where sums are exact the values of device/part_values.h.
+  // A device leaves the state of each output, finish.h's F::State of the fused op set, and no
+  // results; or where sums are exact the values of device/part_values.h.
   bool leaves_states = false;
   // With these, and of floats: whose sums are not exact but bounded (exact/bounded.h), as
   // Lane::JoinPartials takes them.
   bool leaves_partials = false;
 
-  Bundle bundle() const { return BundleFor(dtype, ops, nan_policy); }
+  FusedOpSet fused_op_set() const { return FusedOpSetFor(dtype, ops, nan_policy); }
   // Of the results of ops[i].
   DType result_dtype(std::size_t i) const;
   std::int64_t result_bytes(std::size_t i) const;

@@ -36,7 +36,7 @@ class Batch {
   Batch(std::vector<Op> ops, const T* d_data, std::int64_t tensors, std::int64_t count,
         std::int64_t inputs)
       : job_{warpfold::kDTypeOf<T>,
-             BundleFor(warpfold::kDTypeOf<T>, ops, warpfold::NanPolicy::kPropagate),
+             FusedOpSetFor(warpfold::kDTypeOf<T>, ops, warpfold::NanPolicy::kPropagate),
              {}},
         tensors_(tensors),
         results_(static_cast<std::size_t>(tensors) * kResultBytes),

@@ -61,7 +61,7 @@ class Warpfold {
  public:
   Warpfold(std::vector<Op> ops, const Extent& extent, const cuda::DeviceShape& device)
       : ops_(std::move(ops)),
-        job_{kDTypeOf<T>, BundleFor(kDTypeOf<T>, WithoutProduct(ops_), NanPolicy::kPropagate),
+        job_{kDTypeOf<T>, FusedOpSetFor(kDTypeOf<T>, WithoutProduct(ops_), NanPolicy::kPropagate),
              device},
         extent_(extent),
         scratch_(ScratchBytes() + 1),

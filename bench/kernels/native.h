@@ -52,7 +52,7 @@ struct NativeReduction {
       ops.push_back(Named(kAllOps, names.substr(0, end)));
       names.remove_prefix(std::min(end + 1, names.size()));
     }
-    bundle = BundleFor(dtype, ops, NanPolicy::kPropagate);
+    fused_op_set = FusedOpSetFor(dtype, ops, NanPolicy::kPropagate);
   }
 
   // Op number i's results begin at `results` + i * outputs * 8 bytes.
@@ -73,7 +73,7 @@ struct NativeReduction {
   DType dtype;
   Extent extent;
   std::vector<Op> ops;
-  Bundle bundle = Bundle::kSum;
+  FusedOpSet fused_op_set = FusedOpSet::kSum;
 };
 
 }  // namespace warpfold::bench

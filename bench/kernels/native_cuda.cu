@@ -26,7 +26,7 @@ using warpfold::bench::NativeReduction;
 warpfold::cuda::Job JobOf(const NativeReduction& native) {
   int device = 0;
   Check(cudaGetDevice(&device));
-  warpfold::cuda::Job job{native.dtype, native.bundle, {}};
+  warpfold::cuda::Job job{native.dtype, native.fused_op_set, {}};
   Check(warpfold::cuda::GetDeviceShape(device, &job.device));
   return job;
 }

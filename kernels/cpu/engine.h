@@ -1,4 +1,4 @@
-// The type-erased inside of reduce.h: one Engine for each dtype and bundle.
+// The type-erased inside of reduce.h: one Engine for each dtype and fused op set.
 #ifndef WARPFOLD_KERNELS_CPU_ENGINE_H_
 #define WARPFOLD_KERNELS_CPU_ENGINE_H_
 
@@ -25,10 +25,10 @@ struct Engine {
   void (*add_states)(const void* from, std::int64_t count, void* states);
 };
 
-// The engine of T and `bundle`. Each T is instantiated in a source of its own
+// The engine of T and `fused_op_set`. Each T is instantiated in a source of its own
 // (engine_instance.cc.in).
 template <typename T>
-const Engine& EngineFor(Bundle bundle);
+const Engine& EngineFor(FusedOpSet fused_op_set);
 
 }  // namespace warpfold::cpu
 

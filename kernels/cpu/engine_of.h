@@ -323,8 +323,8 @@ inline constexpr Engine kEngineOf = {
         }};
 
 template <typename T>
-const Engine& EngineFor(Bundle bundle) {
-  return exact::VisitFusion<T>(bundle, [](auto fusion) -> const Engine& {
+const Engine& EngineFor(FusedOpSet fused_op_set) {
+  return exact::VisitFusion<T>(fused_op_set, [](auto fusion) -> const Engine& {
     return kEngineOf<typename decltype(fusion)::type>;
   });
 }

@@ -48,12 +48,13 @@ inline constexpr bool kFolds<F, Fold<Stored, kNanPolicy, Components...>> =
     (F::template kHas<Components> && ...);
 
 template <class X>
-void Gather(Bundle bundle, const DeviceStates& from, std::int64_t i, typename X::State& state) {
+void Gather(FusedOpSet fused_op_set, const DeviceStates& from, std::int64_t i,
+            typename X::State& state) {
   using T = typename X::Element;
   using Stored = typename X::Storage;
   state = X::Identity();
   if (from.folded != nullptr) {
-    exact::VisitFold<Stored>(bundle, [&](auto tag) {
+    exact::VisitFold<Stored>(fused_op_set, [&](auto tag) {
       using F = typename decltype(tag)::type;
       if constexpr (kFolds<F, typename X::Values>) {
         TakeFolded<X, F>(static_cast<const typename F::State*>(from.folded)[i], state);
@@ -86,10 +87,10 @@ void Gather(Bundle bundle, const DeviceStates& from, std::int64_t i, typename X:
 void GatherExactly(const Job& job, const DeviceStates& from, std::int64_t first, std::int64_t count,
                    void* states) {
   VisitDType(job.dtype, [&](auto type) {
-    exact::VisitFusion<typename decltype(type)::type>(job.bundle, [&](auto fusion) {
+    exact::VisitFusion<typename decltype(type)::type>(job.fused_op_set, [&](auto fusion) {
       using X = typename decltype(fusion)::type;
       for (std::int64_t i = 0; i < count; ++i) {
-        Gather<X>(job.bundle, from, first + i, static_cast<typename X::State*>(states)[i]);
+        Gather<X>(job.fused_op_set, from, first + i, static_cast<typename X::State*>(states)[i]);
       }
     });
   });

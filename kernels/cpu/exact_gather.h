@@ -14,7 +14,7 @@ namespace warpfold::cpu {
 
 // In host memory, one behind the other for each output. Null is what there is none of.
 struct DeviceStates {
-  const void* folded = nullptr;    // of exact::VisitFold's fold of the job's bundle
+  const void* folded = nullptr;    // of exact::VisitFold's fold of the job's fused op set
   const void* products = nullptr;  // of floats, of exact::ProductFold
   const void* sums = nullptr;      // of floats, exact::OutputSums, not normalised
   exact::Sums sums_kind = exact::Sums::kNone;

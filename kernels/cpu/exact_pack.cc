@@ -143,7 +143,7 @@ bool TakeProduct(absl::string_view* bytes, ProductState* product) {
 template <typename Visitor>
 void VisitFusion(const Job& job, Visitor&& visitor) {
   VisitDType(job.dtype, [&](auto type) {
-    exact::VisitFusion<typename decltype(type)::type>(job.bundle, visitor);
+    exact::VisitFusion<typename decltype(type)::type>(job.fused_op_set, visitor);
   });
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 const Engine& EngineOfJob(const Job& job) {
   return VisitBuilt(job.dtype, [&](auto tag) -> const Engine& {
-    return EngineFor<typename decltype(tag)::type>(job.bundle);
+    return EngineFor<typename decltype(tag)::type>(job.fused_op_set);
   });
 }
 

@@ -21,7 +21,7 @@ namespace warpfold::cpu {
 
 struct Job {
   DType dtype = DType::kF32;
-  Bundle bundle = Bundle::kSum;
+  FusedOpSet fused_op_set = FusedOpSet::kSum;
 };
 
 // Bytes of one partial state.

@@ -68,7 +68,7 @@ absl::Status Reduction::Run(std::span<const std::byte> tensor,
   for (const std::span<std::byte> array : results) arrays.push_back(array.data());
   Overflow overflow;
   const Output output{.targets = TargetsOf(plan_, arrays), .overflow = &overflow};
-  const Job job{plan_.dtype, plan_.bundle()};
+  const Job job{plan_.dtype, plan_.fused_op_set()};
   const Geometry& g = plan_.geometry;
   const Extent extent{g.outer, g.reduce, g.inner};
   if (g.folds.empty() && plan_.element_count > 0) {

@@ -1,4 +1,4 @@
-// A batch: many tensors of one dtype and bundle, each small, at any addresses, in one launch.
+// A batch: many tensors of one dtype and fused op set, each small, at any addresses, in one launch.
 // reduce.h's FoldBatch runs it. What a block has to do stands in a table in device memory, one
 // BatchItem a tensor; this is the table and the launch's shape. Host arithmetic, tested without a
 // GPU.

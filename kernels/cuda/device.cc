@@ -36,7 +36,7 @@ cudaError_t GetDeviceShape(int ordinal, DeviceShape* shape) {
 cudaError_t LoadKernels(DType dtype) {
   return VisitBuilt(dtype, [](auto tag) {
     using T = typename decltype(tag)::type;
-    cudaError_t error = LoadModuleOf(EngineFor<T>(Bundle::kSum).AnyKernel());
+    cudaError_t error = LoadModuleOf(EngineFor<T>(FusedOpSet::kSum).AnyKernel());
     if constexpr (kIsFloat<T>) {
       if (error == cudaSuccess) error = LoadModuleOf(OutputSumsOf<T>::AnyKernel());
       if (error == cudaSuccess) error = LoadModuleOf(AnyExactSumKernel<T>());

@@ -325,8 +325,8 @@ class EngineOf final : public Engine {
 
 // Engines have no state.
 template <typename T>
-const Engine& EngineFor(Bundle bundle) {
-  return exact::VisitFold<T>(bundle, [](auto fold) -> const Engine& {
+const Engine& EngineFor(FusedOpSet fused_op_set) {
+  return exact::VisitFold<T>(fused_op_set, [](auto fold) -> const Engine& {
     static constexpr EngineOf<typename decltype(fold)::type> kEngine;
     return kEngine;
   });

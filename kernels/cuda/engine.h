@@ -1,4 +1,4 @@
-// The type-erased inside of reduce.h: one Engine for each dtype and bundle.
+// The type-erased inside of reduce.h: one Engine for each dtype and fused op set.
 #ifndef WARPFOLD_KERNELS_CUDA_ENGINE_H_
 #define WARPFOLD_KERNELS_CUDA_ENGINE_H_
 
@@ -39,9 +39,10 @@ class Engine {
   ~Engine() = default;
 };
 
-// The engine of T and `bundle`. Each T is instantiated in a .cu of its own (engine_instance.cu.in).
+// The engine of T and `fused_op_set`. Each T is instantiated in a .cu of its own
+// (engine_instance.cu.in).
 template <typename T>
-const Engine& EngineFor(Bundle bundle);
+const Engine& EngineFor(FusedOpSet fused_op_set);
 // PROD of floats has engines of its own.
 template <typename T>
 const Engine& ProductEngineFor(NanPolicy nan_policy);

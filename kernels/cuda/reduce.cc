@@ -10,11 +10,11 @@ const Engine& EngineOfJob(const Job& job) {
     using T = typename decltype(tag)::type;
     if constexpr (kIsFloat<T>) {
       if (job.is_product) {
-        return ProductEngineFor<T>(job.bundle == Bundle::kOmitNan ? NanPolicy::kOmit
-                                                                  : NanPolicy::kPropagate);
+        return ProductEngineFor<T>(
+            job.fused_op_set == FusedOpSet::kOmitNan ? NanPolicy::kOmit : NanPolicy::kPropagate);
       }
     }
-    return EngineFor<T>(job.bundle);
+    return EngineFor<T>(job.fused_op_set);
   });
 }
 

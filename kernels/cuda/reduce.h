@@ -1,6 +1,6 @@
-// The CUDA kernels behind one host interface, for any dtype and bundle. docs/numerics.md defines
-// what they compute; kernels/cpu/reduce.h computes the same bits. Sums of floats may be left
-// undecided (Output::undecided), which output_sums.h sums again.
+// The CUDA kernels behind one host interface, for any dtype and fused op set. docs/numerics.md
+// defines what they compute; kernels/cpu/reduce.h computes the same bits. Sums of floats may be
+// left undecided (Output::undecided), which output_sums.h sums again.
 //
 // Every function enqueues on `stream` (always the last parameter) and returns at once; nothing here
 // synchronises, allocates or keeps state. All pointers are device pointers. cudaSuccess means
@@ -25,9 +25,9 @@ namespace warpfold::cuda {
 // What is folded, and on what.
 struct Job {
   DType dtype = DType::kF32;
-  Bundle bundle = Bundle::kSum;
+  FusedOpSet fused_op_set = FusedOpSet::kSum;
   DeviceShape device;
-  bool is_product = false;  // of floats: PROD alone, which is no part of the bundle's fold
+  bool is_product = false;  // of floats: PROD alone, which is no part of the fused op set's fold
 };
 
 // Bytes of one partial state.

@@ -45,7 +45,7 @@ Reduction::Reduction(Plan plan, const DeviceShape& device)
     zeroed_bytes_ = layout_.total_bytes();
     return;
   }
-  Job job{.dtype = plan_.dtype, .bundle = plan_.bundle(), .device = device_};
+  Job job{.dtype = plan_.dtype, .fused_op_set = plan_.fused_op_set(), .device = device_};
   if (!IsFloat(plan_.dtype)) {
     AddPass(job);
     return;
@@ -63,11 +63,11 @@ Reduction::Reduction(Plan plan, const DeviceShape& device)
     numbers_at_ = layout_.Take(static_cast<std::size_t>(numbers_max_) * sizeof(std::int64_t));
   }
   if (!ops.empty()) {
-    job.bundle = BundleFor(plan_.dtype, ops, plan_.nan_policy);
+    job.fused_op_set = FusedOpSetFor(plan_.dtype, ops, plan_.nan_policy);
     AddPass(job);
   }
   if (has_product) {
-    job.bundle = plan_.bundle();
+    job.fused_op_set = plan_.fused_op_set();
     job.is_product = true;
     AddPass(job);
   }

@@ -103,35 +103,35 @@ using ValuesAlone = Fusion<Stored, NanPolicy::kPropagate, Sums::kNone, false, Co
 
 }  // namespace internal
 
-// Calls `visitor(TypeTag<Fusion<Stored, ...>>{})` with the bundle's fusion over them. REQUIRES:
-// kOmitNan only for floats.
+// Calls `visitor(TypeTag<Fusion<Stored, ...>>{})` with the fused op set's fusion over them.
+// REQUIRES: kOmitNan only for floats.
 template <typename Stored, typename Visitor>
-constexpr decltype(auto) VisitFusion(Bundle bundle, Visitor&& visitor) {
+constexpr decltype(auto) VisitFusion(FusedOpSet fused_op_set, Visitor&& visitor) {
   using T = Lifted<Stored>;
   using Of = internal::Fusions<Stored>;
   constexpr auto kPropagate = NanPolicy::kPropagate;
-  switch (bundle) {
-    case Bundle::kSum:
+  switch (fused_op_set) {
+    case FusedOpSet::kSum:
       return std::forward<Visitor>(visitor)(TypeTag<typename Of::template WithSum<>>{});
-    case Bundle::kMin:
+    case FusedOpSet::kMin:
       return std::forward<Visitor>(visitor)(TypeTag<internal::ValuesAlone<Stored, Min<T>>>{});
-    case Bundle::kMax:
+    case FusedOpSet::kMax:
       return std::forward<Visitor>(visitor)(TypeTag<internal::ValuesAlone<Stored, Max<T>>>{});
-    case Bundle::kNonzero:
+    case FusedOpSet::kNonzero:
       return std::forward<Visitor>(visitor)(
           TypeTag<internal::ValuesAlone<Stored, NonzeroCount<T>>>{});
-    case Bundle::kRange:
+    case FusedOpSet::kRange:
       return std::forward<Visitor>(visitor)(
           TypeTag<typename Of::template WithSum<Min<T>, Max<T>>>{});
-    case Bundle::kStatistics:
+    case FusedOpSet::kStatistics:
       return std::forward<Visitor>(visitor)(
           TypeTag<typename Of::template WithStatistics<kPropagate, false>>{});
-    case Bundle::kArg:
+    case FusedOpSet::kArg:
       return std::forward<Visitor>(visitor)(
           TypeTag<internal::ValuesAlone<Stored, ArgMin<T>, ArgMax<T>>>{});
-    case Bundle::kAll:
+    case FusedOpSet::kAll:
       return std::forward<Visitor>(visitor)(TypeTag<typename Of::template Full<kPropagate>>{});
-    case Bundle::kOmitNan:
+    case FusedOpSet::kOmitNan:
       // Only floats have NaN; others need no fusion of their own.
       return std::forward<Visitor>(visitor)(
           TypeTag<typename Of::template Full<kIsFloat<T> ? NanPolicy::kOmit : kPropagate>>{});

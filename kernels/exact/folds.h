@@ -72,32 +72,33 @@ struct Folds<T, false> {
 
 }  // namespace internal
 
-// Calls `visitor(TypeTag<F>{})` with the bundle's fold over elements stored so: one that kIsExact,
-// or one that sums nothing. PROD of floats is no part of it. REQUIRES: kOmitNan only for floats.
+// Calls `visitor(TypeTag<F>{})` with the fused op set's fold over elements stored so: one that
+// kIsExact, or one that sums nothing. PROD of floats is no part of it. REQUIRES: kOmitNan only for
+// floats.
 template <typename Stored, typename Visitor>
-constexpr decltype(auto) VisitFold(Bundle bundle, Visitor&& visitor) {
+constexpr decltype(auto) VisitFold(FusedOpSet fused_op_set, Visitor&& visitor) {
   using T = Lifted<Stored>;
   using Of = internal::Folds<Stored>;
   constexpr auto kOmit = kIsFloat<T> ? NanPolicy::kOmit : NanPolicy::kPropagate;
-  switch (bundle) {
-    case Bundle::kSum:
+  switch (fused_op_set) {
+    case FusedOpSet::kSum:
       return std::forward<Visitor>(visitor)(TypeTag<typename Of::SumAlone>{});
-    case Bundle::kMin:
+    case FusedOpSet::kMin:
       return std::forward<Visitor>(visitor)(TypeTag<typename Of::MinAlone>{});
-    case Bundle::kMax:
+    case FusedOpSet::kMax:
       return std::forward<Visitor>(visitor)(TypeTag<typename Of::MaxAlone>{});
-    case Bundle::kNonzero:
+    case FusedOpSet::kNonzero:
       return std::forward<Visitor>(visitor)(TypeTag<PlainFold<Stored, NonzeroCount<T>>>{});
-    case Bundle::kRange:
+    case FusedOpSet::kRange:
       return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::Range>>{});
-    case Bundle::kStatistics:
+    case FusedOpSet::kStatistics:
       return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::Statistics>>{});
-    case Bundle::kArg:
+    case FusedOpSet::kArg:
       return std::forward<Visitor>(visitor)(TypeTag<PlainFold<Stored, ArgMin<T>, ArgMax<T>>>{});
-    case Bundle::kAll:
+    case FusedOpSet::kAll:
       return std::forward<Visitor>(visitor)(
           TypeTag<Exactly<typename Of::template Full<NanPolicy::kPropagate>>>{});
-    case Bundle::kOmitNan:
+    case FusedOpSet::kOmitNan:
       return std::forward<Visitor>(visitor)(TypeTag<Exactly<typename Of::template Full<kOmit>>>{});
   }
   __builtin_unreachable();

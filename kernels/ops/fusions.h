@@ -15,7 +15,7 @@
 
 namespace warpfold {
 
-enum class Bundle : std::uint8_t {
+enum class FusedOpSet : std::uint8_t {
   kSum,
   kMin,
   kMax,
@@ -28,7 +28,7 @@ enum class Bundle : std::uint8_t {
 };
 
 struct FusionRow {
-  Bundle bundle;
+  FusedOpSet fused_op_set;
   const char* name;  // the metrics' op_class
   KindSet holds;
   const char* reason;
@@ -37,33 +37,37 @@ struct FusionRow {
 // A kind that nobody asked for costs little while a pass is bound by memory, and every further
 // fusion costs build time. Of one kind, and of the range, a GPU's loops are unrolled.
 inline constexpr FusionRow kFusionRows[] = {
-    {Bundle::kSum, "sum", {ValueKind::kSum}, "SUM and MEAN are asked for most"},
-    {Bundle::kMin, "min", {ValueKind::kMin}, "one instruction takes several narrow elements"},
-    {Bundle::kMax, "max", {ValueKind::kMax}, "one instruction takes several narrow elements"},
-    {Bundle::kNonzero, "nonzero", {ValueKind::kNonzeroCount}, "no sum of BOOL is needed for it"},
-    {Bundle::kRange,
+    {FusedOpSet::kSum, "sum", {ValueKind::kSum}, "SUM and MEAN are asked for most"},
+    {FusedOpSet::kMin, "min", {ValueKind::kMin}, "one instruction takes several narrow elements"},
+    {FusedOpSet::kMax, "max", {ValueKind::kMax}, "one instruction takes several narrow elements"},
+    {FusedOpSet::kNonzero,
+     "nonzero",
+     {ValueKind::kNonzeroCount},
+     "no sum of BOOL is needed for it"},
+    {FusedOpSet::kRange,
      "range",
      {ValueKind::kSum, ValueKind::kMin, ValueKind::kMax},
      "the bounds of a sum's error come with it"},
-    {Bundle::kStatistics,
+    {FusedOpSet::kStatistics,
      "statistics",
      {ValueKind::kSum, ValueKind::kMin, ValueKind::kMax, ValueKind::kNanCount, ValueKind::kInfCount,
       ValueKind::kAbsSum, ValueKind::kSquareSum},
      "all that `describe` asks for, in one read"},
-    {Bundle::kArg,
+    {FusedOpSet::kArg,
      "arg",
      {ValueKind::kArgMin, ValueKind::kArgMax},
      "an index takes more instructions than all other kinds"},
-    {Bundle::kAll, "all", KindSet::All(), "any others together"},
-    {Bundle::kOmitNan, "omit_nan", KindSet::All(), "any of floats without their NaN"}};
+    {FusedOpSet::kAll, "all", KindSet::All(), "any others together"},
+    {FusedOpSet::kOmitNan, "omit_nan", KindSet::All(), "any of floats without their NaN"}};
 
 inline constexpr std::size_t kFusionCount = std::size(kFusionRows);
 
-constexpr const FusionRow& RowOf(Bundle bundle) {
-  return kFusionRows[static_cast<std::size_t>(bundle)];
+constexpr const FusionRow& RowOf(FusedOpSet fused_op_set) {
+  return kFusionRows[static_cast<std::size_t>(fused_op_set)];
 }
-static_assert(std::ranges::all_of(kFusionRows,
-                                  [](const FusionRow& row) { return &row == &RowOf(row.bundle); }));
+static_assert(std::ranges::all_of(kFusionRows, [](const FusionRow& row) {
+  return &row == &RowOf(row.fused_op_set);
+}));
 
 // Of two that share a kind the first has no more kinds than the second.
 static_assert([] {
@@ -79,13 +83,13 @@ static_assert([] {
 
 // The fusion of fewest kinds that has all that `ops` are computed from: the first that does.
 // Asked several times a request.
-constexpr Bundle BundleFor(DType dtype, std::span<const Op> ops, NanPolicy nan_policy) {
-  if (IsFloat(dtype) && nan_policy == NanPolicy::kOmit) return Bundle::kOmitNan;
+constexpr FusedOpSet FusedOpSetFor(DType dtype, std::span<const Op> ops, NanPolicy nan_policy) {
+  if (IsFloat(dtype) && nan_policy == NanPolicy::kOmit) return FusedOpSet::kOmitNan;
   const KindSet needs = NeedsOf(ops);
   for (const FusionRow& row : kFusionRows) {
-    if (row.holds.HasAllOf(needs)) return row.bundle;
+    if (row.holds.HasAllOf(needs)) return row.fused_op_set;
   }
-  return Bundle::kAll;
+  return FusedOpSet::kAll;
 }
 
 }  // namespace warpfold

@@ -36,8 +36,8 @@ class EmulatedExactTest : public EmulatedTest {
     std::vector<Op> ops = spec.ops;
     const bool has_product = std::erase(ops, Op::kProd) > 0;
     if (!ops.empty()) {
-      const Bundle bundle = BundleFor(spec.dtype, ops, spec.nan_policy);
-      Fold(cuda::EngineFor<T>(bundle), plan, input.data(), output, device);
+      const FusedOpSet fused_op_set = FusedOpSetFor(spec.dtype, ops, spec.nan_policy);
+      Fold(cuda::EngineFor<T>(fused_op_set), plan, input.data(), output, device);
     }
     if (has_product)
       Fold(cuda::ProductEngineFor<T>(spec.nan_policy), plan, input.data(), output, device);

@@ -11,7 +11,7 @@ class EmulatedGoldenTest : public EmulatedTest {
  protected:
   // All passes of a plan: elements, then the folds further out.
   testing::GoldenAnswers Reduce(const Plan& plan, const std::vector<char>& elements) {
-    const cuda::Engine& engine = cuda::EngineFor<T>(plan.bundle());
+    const cuda::Engine& engine = cuda::EngineFor<T>(plan.fused_op_set());
     const cuda::DeviceShape device = AnyDevice();
     const emulator::GuardedMemory input(elements.size(), AnyOffset());
     std::memcpy(input.data(), elements.data(), elements.size());

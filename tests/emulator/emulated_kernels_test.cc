@@ -12,7 +12,7 @@ class EmulatedKernelsTest : public EmulatedTest {
     const Plan plan = *MakePlan(spec);
     const emulator::GuardedMemory input(data.size() * sizeof(T), offset);
     std::memcpy(input.data(), data.data(), data.size() * sizeof(T));
-    const cuda::Engine& engine = cuda::EngineFor<T>(plan.bundle());
+    const cuda::Engine& engine = cuda::EngineFor<T>(plan.fused_op_set());
     const emulator::GuardedMemory scratch(engine.ElementsScratchBytes(ExtentOf(plan), device));
     const GuardedResults results(plan);
     ASSERT_EQ(engine.FoldElements(input.data(), ExtentOf(plan), results.output(), scratch.data(),

@@ -30,7 +30,7 @@ TEST_F(EmulatedStatesTest, SecondPassesHaveTheCpusBits) {
     const std::int64_t count = Length(20'000 / (outer * inner) + 1);
     const Plan plan = *MakePlan(AnySpec(outer, count, inner));
     const Extent extent{outer, count, inner};
-    const cuda::Engine& engine = cuda::EngineFor<T>(plan.bundle());
+    const cuda::Engine& engine = cuda::EngineFor<T>(plan.fused_op_set());
     const std::vector<T> data = AnyData(plan);
     const emulator::GuardedMemory states(data.size() * engine.StateBytes());
     PutStates(engine, data, states.data());
@@ -49,7 +49,7 @@ TEST_F(EmulatedStatesTest, StatesThatAreJoinedHaveTheCpusBits) {
     const std::int64_t rows = 1 + static_cast<std::int64_t>(random_() % 70);
     const std::int64_t width = Length(600);
     const Plan plan = *MakePlan(AnySpec(1, rows, width));
-    const cuda::Engine& engine = cuda::EngineFor<T>(plan.bundle());
+    const cuda::Engine& engine = cuda::EngineFor<T>(plan.fused_op_set());
     const std::size_t row_bytes = static_cast<std::size_t>(width) * engine.StateBytes();
     const std::vector<T> data = AnyData(plan);
     const emulator::GuardedMemory states(static_cast<std::size_t>(rows) * row_bytes);
@@ -94,7 +94,7 @@ TEST_F(EmulatedStatesTest, BatchesHaveTheCpusBits) {
       std::copy(any.ops.begin(), any.ops.end(), items[n].ops);
     }
     const cuda::BatchLaunch launch = cuda::PlanBatch(any.dtype, items);
-    ASSERT_EQ(cuda::EngineFor<T>(any.bundle()).FoldBatch(items.data(), launch, nullptr),
+    ASSERT_EQ(cuda::EngineFor<T>(any.fused_op_set()).FoldBatch(items.data(), launch, nullptr),
               cudaSuccess);
     for (std::size_t n = 0; n < plans.size(); ++n) {
       ASSERT_NE(item_statuses[n].outcome, cuda::BatchItemStatus::Outcome::kPending);

@@ -86,8 +86,9 @@ class EmulatedTest : public ::testing::Test {
 
   // Any ops, and policy.
   ReduceSpec AnySpec(std::int64_t outer, std::int64_t count, std::int64_t inner) {
-    const std::vector<std::vector<Op>> of_bundles = testing::OpsOfEachBundle(DTypeOfElement());
-    return SpecOf(outer, count, inner, of_bundles[random_() % of_bundles.size()],
+    const std::vector<std::vector<Op>> of_fused_op_sets =
+        testing::OpsOfEachFusedOpSet(DTypeOfElement());
+    return SpecOf(outer, count, inner, of_fused_op_sets[random_() % of_fused_op_sets.size()],
                   kIsFloat<T> && OneIn(4) ? NanPolicy::kOmit : NanPolicy::kPropagate);
   }
   std::vector<T> AnyData(const Plan& plan) {

@@ -18,7 +18,7 @@ namespace warpfold {
 class DeviceReduction {
  public:
   DeviceReduction(const Plan& plan, const cuda::DeviceShape& device)
-      : job_{plan.dtype, plan.bundle(), device},
+      : job_{plan.dtype, plan.fused_op_set(), device},
         extent_{plan.geometry.outer, plan.geometry.reduce, plan.geometry.inner},
         layout_(plan),
         d_results_(*cuda::AllocateDevice(BlockBytes())),

@@ -76,7 +76,7 @@ Results OnCpu(const cuda::Job& job, const Plan& plan, const std::vector<T>& data
   const ResultLayout layout(plan);
   std::vector<char> block(layout.total_bytes());
   Overflow overflow;
-  cpu::FoldElements({job.dtype, job.bundle}, data.data(), {1, plan.element_count, 1},
+  cpu::FoldElements({job.dtype, job.fused_op_set}, data.data(), {1, plan.element_count, 1},
                     layout.OutputAt(plan, block.data(), &overflow), cpu::Serial);
   return *layout.Extract(block.data());
 }
@@ -148,7 +148,7 @@ void GpuBatchTest::ExpectTheBitsOfEachAlone(const ReduceSpec& any_spec, bool lea
     items[i].d_out = d_out.get() + i * kOutBytes;
     items[i].d_status = d_statuses + i;
   }
-  const cuda::Job job{spec.dtype, plans[0].bundle(), {}};
+  const cuda::Job job{spec.dtype, plans[0].fused_op_set(), {}};
   Run(job, items);
 
   std::vector<char> out(unset.size());
@@ -229,7 +229,7 @@ TEST_F(GpuBatchTest, OnlyWhatOverflowsIsToldSo) {
     items[i].op_count = 1;
     items[i].ops[0] = Op::kSum;
   }
-  Run({DType::kI64, Bundle::kSum, {}}, items);
+  Run({DType::kI64, FusedOpSet::kSum, {}}, items);
   EXPECT_EQ(item_statuses[0].outcome, BatchItemStatus::Outcome::kFits);
   EXPECT_EQ(item_statuses[2].outcome, BatchItemStatus::Outcome::kFits);
   EXPECT_EQ(sums[0], 3);

@@ -134,7 +134,7 @@ TEST_F(GpuKernelsTest, GivesTheCpusBitsOnAnyShapeAndAlignment) {
           data[random() % data.size()] = testing::ElementOf<T>(std::nan(""));
           data[random() % data.size()] = testing::ElementOf<T>(-HUGE_VAL);
         }
-        for (const std::vector<Op>& ops : testing::OpsOfEachBundle(dtype)) {
+        for (const std::vector<Op>& ops : testing::OpsOfEachFusedOpSet(dtype)) {
           // The large fusions where the CPU does not take minutes over them.
           if (ops.size() > 4 && count > 300000) continue;
           spec.ops = ops;

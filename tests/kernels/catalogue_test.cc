@@ -102,15 +102,15 @@ TEST(CatalogueTest, TheSmallestFusionThatHoldsARequestServesIt) {
       if ((set >> static_cast<int>(op) & 1) != 0) ops.push_back(op);
     }
     const KindSet needs = NeedsOf(ops);
-    const FusionRow& chosen = RowOf(BundleFor(DType::kF32, ops, NanPolicy::kPropagate));
+    const FusionRow& chosen = RowOf(FusedOpSetFor(DType::kF32, ops, NanPolicy::kPropagate));
     ASSERT_TRUE(chosen.holds.HasAllOf(needs)) << set;
     for (const FusionRow& row : kFusionRows) {
       ASSERT_TRUE(!row.holds.HasAllOf(needs) || row.holds.size() >= chosen.holds.size())
           << row.name << " instead of " << chosen.name << " for " << set;
     }
-    ASSERT_NE(chosen.bundle, Bundle::kOmitNan);
-    ASSERT_EQ(BundleFor(DType::kF64, ops, NanPolicy::kOmit), Bundle::kOmitNan);
-    ASSERT_EQ(BundleFor(DType::kU8, ops, NanPolicy::kOmit), chosen.bundle);
+    ASSERT_NE(chosen.fused_op_set, FusedOpSet::kOmitNan);
+    ASSERT_EQ(FusedOpSetFor(DType::kF64, ops, NanPolicy::kOmit), FusedOpSet::kOmitNan);
+    ASSERT_EQ(FusedOpSetFor(DType::kU8, ops, NanPolicy::kOmit), chosen.fused_op_set);
   }
 }
 

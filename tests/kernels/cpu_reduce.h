@@ -36,7 +36,7 @@ struct Results {
 
 // The whole plan on host memory: elements, then the folds further out.
 inline Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor parallel_for) {
-  const cpu::Job job{plan.dtype, plan.bundle()};
+  const cpu::Job job{plan.dtype, plan.fused_op_set()};
   const Geometry& g = plan.geometry;
   Results results;
   Output output;

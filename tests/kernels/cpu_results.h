@@ -24,7 +24,7 @@ inline std::vector<std::string> ResultsOnCpu(const Plan& plan, const void* data)
   Output output;
   output.targets = layout.Targets(plan, block.data());
   output.overflow = &overflow;
-  cpu::FoldElements({plan.dtype, plan.bundle()}, data, {g.outer, g.reduce, g.inner}, output,
+  cpu::FoldElements({plan.dtype, plan.fused_op_set()}, data, {g.outer, g.reduce, g.inner}, output,
                     cpu::Serial);
   return *layout.Extract(block.data());
 }
@@ -36,8 +36,8 @@ inline bool IsOfOnePass(Op op, DType dtype) {
   return !IsFloat(dtype) || std::find(std::begin(kSums), std::end(kSums), op) == std::end(kSums);
 }
 
-// Ops of one pass that each bundle is taken for, at least one of each.
-inline std::vector<std::vector<Op>> OpsOfEachBundle(DType dtype) {
+// Ops of one pass that each fused op set is taken for, at least one of each.
+inline std::vector<std::vector<Op>> OpsOfEachFusedOpSet(DType dtype) {
   std::vector<std::vector<Op>> all = {
       {Op::kSum, Op::kMean},
       {Op::kMin},

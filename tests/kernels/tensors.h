@@ -60,7 +60,8 @@ inline Case RandomCase(DType dtype, std::int64_t elements, std::mt19937_64& rand
   Case result;
   result.spec.dtype = dtype;
   result.spec.ops = {Op::kMax, Op::kSum, Op::kMin, Op::kMean};
-  // Every bundle gets its turn. Products of random integers do not fit; they have their own test.
+  // Every fused op set gets its turn. Products of random integers do not fit; they have their own
+  // test.
   if (random() % 4 == 0) {
     result.spec.ops = {Op::kStd,          Op::kL1Norm, Op::kSum, Op::kVar,      Op::kMin,
                        Op::kCountNonzero, Op::kL2Norm, Op::kAny, Op::kNanCount, Op::kInfCount,

@@ -64,15 +64,15 @@ TEST(KnownAnswerTest, ASumOfFloat64AdditionsHasOtherBits) {
 TEST(KnownAnswerTest, AskForEveryOpAndEveryFusionOfEveryDtype) {
   for (const DType dtype : kAllDTypes) {
     std::set<Op> ops;
-    std::set<Bundle> bundles;
+    std::set<FusedOpSet> op_sets;
     for (const KnownReduction& known : KnownReductions(dtype)) {
       const Plan plan = *MakePlan(known.question);
       EXPECT_EQ(std::ssize(*known.elements), plan.input_bytes);
       ops.insert(known.question.ops.begin(), known.question.ops.end());
-      bundles.insert(plan.bundle());
+      op_sets.insert(plan.fused_op_set());
     }
     EXPECT_EQ(std::ssize(ops), kOpCount) << Name(dtype);
-    EXPECT_EQ(bundles.size(), IsFloat(dtype) ? 9U : 8U) << Name(dtype);
+    EXPECT_EQ(op_sets.size(), IsFloat(dtype) ? 9U : 8U) << Name(dtype);
   }
 }
 

@@ -23,7 +23,7 @@ void ParallelTasks(std::int64_t count, cpu::Task task) {
 }  // namespace
 
 CpuFolds::CpuFolds(const Plan& plan, const SegmentCutter& cutter)
-    : job_{plan.dtype, plan.bundle()},
+    : job_{plan.dtype, plan.fused_op_set()},
       geometry_(plan.geometry),
       outputs_(plan.output_count),
       leaves_states_(plan.leaves_states),
@@ -36,7 +36,7 @@ std::size_t CpuFolds::SegmentBytes(const Plan& plan, std::size_t least, std::siz
   const std::size_t row_bytes = static_cast<std::size_t>(g.inner) * ElementBytes(plan.dtype);
   const std::size_t plane_bytes = static_cast<std::size_t>(g.reduce) * row_bytes;
   if (g.inner == 1 || plane_bytes <= least) return least;
-  const std::size_t state_bytes = cpu::StateBytes({plan.dtype, plan.bundle()});
+  const std::size_t state_bytes = cpu::StateBytes({plan.dtype, plan.fused_op_set()});
   const std::size_t row_states_bytes = static_cast<std::size_t>(g.inner) * state_bytes;
   const std::size_t whole = (plane_bytes + kMultiple - 1) / kMultiple * kMultiple;
   // Whole planes need no states, unless these are asked for, or folded further out.

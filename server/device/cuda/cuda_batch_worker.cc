@@ -90,7 +90,7 @@ std::optional<absl::Span<std::byte>> CudaBatchWorker::Add(const Plan& plan) {
       result_bytes_ + results > result_bytes_max_) {
     return std::nullopt;
   }
-  tensors_.push_back({&plan, plan.bundle(), data_bytes_, result_bytes_, items_});
+  tensors_.push_back({&plan, plan.fused_op_set(), data_bytes_, result_bytes_, items_});
   data_bytes_ += RoundedUp(bytes);
   result_bytes_ += results;
   items_ += rows;
@@ -154,7 +154,7 @@ absl::Status CudaBatchWorker::LaunchGroups() {
   order.reserve(tensors_.size());
   for (const Tensor& tensor : tensors_) order.push_back(&tensor);
   const auto kind = [](const Tensor* tensor) {
-    return std::pair(tensor->plan->dtype, tensor->bundle);
+    return std::pair(tensor->plan->dtype, tensor->fused_op_set);
   };
   std::ranges::stable_sort(order, {}, kind);
   for (std::size_t i = 0; i < items_; ++i) new (&item_status(i)) BatchItemStatus;
@@ -179,8 +179,8 @@ absl::Status CudaBatchWorker::LaunchGroups() {
       WriteItems(**tensor, d_input, table + at);
       at += Rows(*(*tensor)->plan);
     }
-    const auto [dtype, bundle] = kind(*begin);
-    groups.push_back({{.dtype = dtype, .bundle = bundle},
+    const auto [dtype, fused_op_set] = kind(*begin);
+    groups.push_back({{.dtype = dtype, .fused_op_set = fused_op_set},
                       cuda::PlanBatch(dtype, {table + first, at - first}),
                       data_bytes_ + first * sizeof(BatchItem)});
     begin = end;
@@ -248,7 +248,7 @@ absl::StatusOr<Outcome> CudaBatchWorker::ReduceOnCpu(const Tensor& tensor) const
   return OrNoHostMemory([&]() -> absl::StatusOr<Outcome> {
     std::vector<char> block(layout.total_bytes());
     Overflow overflow;
-    cpu::FoldElements({plan.dtype, plan.bundle()}, pinned_.get() + tensor.data,
+    cpu::FoldElements({plan.dtype, plan.fused_op_set()}, pinned_.get() + tensor.data,
                       {g.outer, g.reduce, g.inner}, layout.OutputAt(plan, block.data(), &overflow),
                       cpu::Serial);
     if (absl::Status fits = OverflowStatus(overflow, plan); !fits.ok()) return fits;

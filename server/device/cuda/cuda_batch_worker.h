@@ -54,7 +54,7 @@ class CudaBatchWorker final : public BatchWorker {
   // Where the parts of one tensor begin, in bytes or items from the start of their area.
   struct Tensor {
     const Plan* plan = nullptr;
-    Bundle bundle = Bundle::kAll;  // of the plan
+    FusedOpSet fused_op_set = FusedOpSet::kAll;  // of the plan
     std::size_t data = 0;
     std::size_t results = 0;
     std::size_t item = 0;  // its first row's; item_statuses are numbered as items
@@ -62,7 +62,7 @@ class CudaBatchWorker final : public BatchWorker {
 
   CudaBatchWorker(int ordinal, const WorkerOptions& options, DeviceUse& use);
   absl::Status Allocate();
-  // One launch for each dtype and bundle.
+  // One launch for each dtype and fused op set.
   absl::Status LaunchGroups();
   void WriteItems(const Tensor& tensor, const std::byte* d_input, cuda::BatchItem* items);
   absl::StatusOr<Outcome> OutcomeOf(const Tensor& tensor) const;

@@ -31,7 +31,7 @@ CudaFolds::CudaFolds(const Plan& plan, const SegmentCutter& cutter, const cuda::
     whole_sum_ = {.dtype = plan.dtype, .count = plan.element_count, .device = device};
     return;
   }
-  cuda::Job job{.dtype = plan.dtype, .bundle = plan.bundle(), .device = device};
+  cuda::Job job{.dtype = plan.dtype, .fused_op_set = plan.fused_op_set(), .device = device};
   if (!IsFloat(plan.dtype)) {
     AddPass(plan, cutter, job, Gives::kAll);
     return;
@@ -45,14 +45,14 @@ CudaFolds::CudaFolds(const Plan& plan, const SegmentCutter& cutter, const cuda::
   const bool counts_nan =
       leaves_states_ && !plan.leaves_partials && !has_sums && plan.nan_policy == NanPolicy::kOmit;
   if (!ops.empty() || counts_nan) {
-    // The states of a part are gathered by the plan's bundle.
+    // The states of a part are gathered by the plan's fused op set.
     if (!leaves_states_ || plan.leaves_partials) {
-      job.bundle = BundleFor(plan.dtype, ops, plan.nan_policy);
+      job.fused_op_set = FusedOpSetFor(plan.dtype, ops, plan.nan_policy);
     }
     AddPass(plan, cutter, job, sums_segments_ ? Gives::kAllButSums : Gives::kAll);
   }
   if (has_product) {
-    job.bundle = plan.bundle();
+    job.fused_op_set = plan.fused_op_set();
     job.is_product = true;
     AddPass(plan, cutter, job, Gives::kProducts);
   }

@@ -17,7 +17,7 @@
 
 namespace warpfold {
 
-inline cpu::Job CpuJobOf(const Plan& plan) { return {plan.dtype, plan.bundle()}; }
+inline cpu::Job CpuJobOf(const Plan& plan) { return {plan.dtype, plan.fused_op_set()}; }
 
 // So many of a plan's outputs at a time: a state may be many times its values.
 inline constexpr std::int64_t kOutputsAtOnce = 1024;

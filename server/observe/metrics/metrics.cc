@@ -155,7 +155,7 @@ void Metrics::AddPayloadSeries() {
                     .Register(*registry_);
   for (const DType dtype : kAllDTypes) {
     for (const FusionRow& fusion : kFusionRows) {
-      payload_bytes_[Index(dtype)][Index(fusion.bundle)] =
+      payload_bytes_[Index(dtype)][Index(fusion.fused_op_set)] =
           &bytes.Add({{"dtype", Name(dtype)}, {"op_class", fusion.name}});
     }
   }
@@ -238,7 +238,7 @@ void Metrics::CountRequest(const RequestRecord& record) {
   methods_[Index(record.method)].duration->Observe(Seconds(record.total));
   if (record.code != absl::StatusCode::kOk || record.plan == nullptr) return;
   for (std::size_t s = 0; s < kStageCount; ++s) stages_[s]->Observe(Seconds(record.stages[s]));
-  payload_bytes_[Index(record.plan->dtype)][Index(record.plan->bundle())]->Increment(
+  payload_bytes_[Index(record.plan->dtype)][Index(record.plan->fused_op_set())]->Increment(
       static_cast<double>(record.plan->input_bytes));
 }
 

@@ -114,7 +114,7 @@ class ExactPackTest : public ::testing::TestWithParam<DType> {
     return std::nullopt;
   }
 
-  static cpu::Job JobOf(const Plan& plan) { return {plan.dtype, plan.bundle()}; }
+  static cpu::Job JobOf(const Plan& plan) { return {plan.dtype, plan.fused_op_set()}; }
   static std::vector<ValueKind> Kinds(const Plan& plan) {
     return ValueKindsOf(plan.dtype, plan.ops, plan.nan_policy);
   }
@@ -175,7 +175,7 @@ TEST_P(ExactPackTest, ChangedBytesTripNothing) {
 
 // 1, 2 and a NaN that is left out; the second value says how many NaN there are.
 TEST(ExactPackRefusalTest, NamesTheKindThatDoesNotFit) {
-  const cpu::Job job{DType::kF32, Bundle::kOmitNan};
+  const cpu::Job job{DType::kF32, FusedOpSet::kOmitNan};
   const std::vector<ValueKind> kinds = {ValueKind::kSum, ValueKind::kNanCount, ValueKind::kProduct};
   const float elements[] = {1, 2, QuietNan<float>()};
   std::vector<std::uint64_t> states(cpu::StateBytes(job) / 8 + 1);
@@ -215,7 +215,7 @@ std::optional<ValueKind> UnpackWith(T element, ValueKind kind, std::size_t at, F
   DType dtype = DType::kU8;
   if (std::is_same_v<T, float>) dtype = DType::kF32;
   if (std::is_same_v<T, std::int32_t>) dtype = DType::kI32;
-  const cpu::Job job{dtype, BundleFor(dtype, all, NanPolicy::kPropagate)};
+  const cpu::Job job{dtype, FusedOpSetFor(dtype, all, NanPolicy::kPropagate)};
   const std::vector<ValueKind> kinds = ValueKindsOf(dtype, all, NanPolicy::kPropagate);
   std::vector<std::uint64_t> states(cpu::StateBytes(job) / 8 + 1);
   Output output;
