@@ -8,8 +8,8 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/core/base/whole_number.h"
 
 namespace warpfold {
 namespace {
@@ -112,13 +112,9 @@ std::string SizeToNumber(const std::string& text) {
   }
 }
 
-std::optional<std::int64_t> ReadWhole(const std::string& text) {
-  std::int64_t value = 0;
-  return absl::SimpleAtoi(text, &value) ? std::optional(value) : std::nullopt;
-}
-
 std::string ReadNumber(const ConfigOption& option, std::string& text) {
-  const std::optional<std::int64_t> value = InBytes(option) ? ReadSize(text) : ReadWhole(text);
+  const std::optional<std::int64_t> value =
+      InBytes(option) ? ReadSize(text) : ReadWholeNumber(text);
   if (!value.has_value()) {
     return absl::StrCat("'", text, "' is no ",
                         InBytes(option) ? "size: a whole number of bytes, or of KiB, MiB, GiB, TiB"
@@ -139,7 +135,7 @@ std::string ReadChoice(const Choices<Enum>& choices, const std::string& names, s
 }  // namespace
 
 std::optional<std::int64_t> ReadSize(const std::string& text) {
-  return ReadWhole(SizeToNumber(text));
+  return ReadWholeNumber(SizeToNumber(text));
 }
 
 std::string ReadText(const ConfigOption& option, std::string& text) {

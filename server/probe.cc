@@ -4,23 +4,24 @@
 #include <cstddef>
 
 #include "absl/time/time.h"
+#include "server/core/base/caller_share.h"
 #include "server/device/executor.h"
 #include "server/device/host_bytes.h"
 
 namespace warpfold {
 namespace {
 
-ResidentOccupancy::Count ToOccupancy(const TensorCount& count) {
-  return {static_cast<double>(count.tensors), static_cast<double>(count.bytes)};
+ResidentOccupancy::Count ToTensors(const Holding& held) {
+  return {static_cast<double>(held.count), static_cast<double>(held.bytes)};
 }
 
 ResidentOccupancy ToOccupancy(const TensorTableState& state) {
   const auto ended = [&state](TensorEnd why) {
     return static_cast<double>(state.ended[static_cast<std::size_t>(why)]);
   };
-  return {.incomplete = ToOccupancy(state.incomplete),
-          .complete = ToOccupancy(state.complete),
-          .ending = ToOccupancy(state.ending),
+  return {.incomplete = ToTensors(state.incomplete),
+          .complete = ToTensors(state.complete),
+          .ending = ToTensors(state.ending),
           .reductions = static_cast<double>(state.reductions),
           .writes = static_cast<double>(state.writes),
           .deleted = ended(TensorEnd::kDeleted),
@@ -30,8 +31,8 @@ ResidentOccupancy ToOccupancy(const TensorTableState& state) {
           .made_room = ended(TensorEnd::kMadeRoom)};
 }
 
-SharedOccupancy ToOccupancy(const RegionCount& count) {
-  return {static_cast<double>(count.regions), static_cast<double>(count.bytes)};
+SharedOccupancy ToRegions(const Holding& held) {
+  return {static_cast<double>(held.count), static_cast<double>(held.bytes)};
 }
 
 DeviceWork ToWork(const Executor& executor) {
@@ -91,8 +92,8 @@ Occupancy Probe(const ProbedParts& parts) {
   now.refusals_regions = static_cast<double>(shared.refused);
   now.refusals_caller_share =
       static_cast<double>(admitted.refused_share + resident.refused_share + shared.refused_share);
-  now.system_memory = ToOccupancy(shared.of(RegionKind::kSystem));
-  now.cuda_memory = ToOccupancy(shared.of(RegionKind::kCuda));
+  now.system_memory = ToRegions(shared.of(RegionKind::kSystem));
+  now.cuda_memory = ToRegions(shared.of(RegionKind::kCuda));
   for (const auto& executor : parts.devices.executors) {
     const DeviceInfo& info = executor->info();
     now.devices_usable.push_back({info.name, !parts.scheduler.IsLost(info)});

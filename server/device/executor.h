@@ -85,7 +85,7 @@ class Suspended {
 };
 
 // One request at a time on an exclusive slice of the device: a CUDA stream, pinned staging buffers
-// and their twins on the device; on a CPU, the staging buffers alone. Use: Begin, then {Buffer,
+// and device staging buffers; on a CPU, the staging buffers alone. Use: Begin, then {Buffer,
 // write, Commit} until all plan.input_bytes are in, then Finish. Abandon ends the reduction early
 // from any state. After Finish or Abandon the worker is idle and Begin may come again.
 class Worker {

@@ -110,13 +110,13 @@ TEST_F(BusyRegionsTest, OthersAreAnsweredWhileRegionsClose) {
   while (!regions_->List(Everyone()).empty()) std::this_thread::yield();
   OthersAreAnswered();
   for (const Unregistration& call : calls) EXPECT_FALSE(call.done.HasBeenNotified());
-  EXPECT_EQ(regions_->state().of(RegionKind::kCuda).regions, kCalls) << "still open";
+  EXPECT_EQ(regions_->state().of(RegionKind::kCuda).count, kCalls) << "still open";
   OpenGate();
   for (Unregistration& call : calls) {
     call.done.WaitForNotification();
     EXPECT_TRUE(call.status.ok()) << call.status.error_message();
   }
-  EXPECT_EQ(regions_->state().of(RegionKind::kCuda).regions, 0) << "answered before it was closed";
+  EXPECT_EQ(regions_->state().of(RegionKind::kCuda).count, 0) << "answered before it was closed";
   EXPECT_EQ(device_->peer_bytes(), 0);
 }
 

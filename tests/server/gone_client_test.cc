@@ -69,7 +69,7 @@ TEST_P(GoneClientTest, InMidKernelOfAResidentTensor) {
   request.set_consume(true);
   ExpectGoes(request);
   EXPECT_EQ(tensors_->state().reductions, 0);
-  EXPECT_EQ(tensors_->state().ending.tensors, 0);
+  EXPECT_EQ(tensors_->state().ending.count, 0);
 }
 
 TEST_P(GoneClientTest, InMidKernelOfAStream) {

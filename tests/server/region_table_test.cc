@@ -46,9 +46,9 @@ class RegionTableTest : public ::testing::Test {
     for (const RegionReport& region : table_->List(Everyone()))
       EXPECT_TRUE(Unregister(region.name.name).ok());
     AwaitClosed();
-    EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 0);
+    EXPECT_EQ(table_->state().of(RegionKind::kSystem).count, 0);
     EXPECT_EQ(table_->state().of(RegionKind::kSystem).bytes, 0);
-    EXPECT_EQ(table_->state().of(RegionKind::kCuda).regions, 0);
+    EXPECT_EQ(table_->state().of(RegionKind::kCuda).count, 0);
     EXPECT_EQ(table_->state().of(RegionKind::kCuda).bytes, 0);
     EXPECT_EQ(device().mapped_bytes(), 0);
     EXPECT_EQ(device().peer_bytes(), 0);
@@ -97,7 +97,7 @@ TEST_F(RegionTableTest, ARegionIsReadThroughItsLeaseUntilTheLastOneGoes) {
   EXPECT_TRUE(Unregister("r").ok());
   ExpectStatus(Unregister("r"), StatusCode::kNotFound, "name: ");
   ExpectStatus(table_->Use({"", "r"}, 0, 8).status(), StatusCode::kNotFound, "memory.name: ");
-  EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 1) << "still in use";
+  EXPECT_EQ(table_->state().of(RegionKind::kSystem).count, 1) << "still in use";
   EXPECT_EQ(table_->state().of(RegionKind::kSystem).bytes, 720);
   std::string two(16, '\0');
   ASSERT_TRUE(
@@ -105,7 +105,7 @@ TEST_F(RegionTableTest, ARegionIsReadThroughItsLeaseUntilTheLastOneGoes) {
   EXPECT_EQ(two, Numbers(13).substr(88, 16));
   lease->Release();
   AwaitClosed();
-  EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 0);
+  EXPECT_EQ(table_->state().of(RegionKind::kSystem).count, 0);
 }
 
 TEST_F(RegionTableTest, NamesAndKeysThatAreNone) {
@@ -252,7 +252,7 @@ TEST_F(RegionTableTest, ADeviceThatCannotMapLeavesNothing) {
   device().FailMap(absl::ResourceExhaustedError("key: no pages"));
   ExpectStatus(table_->RegisterShared({"", "r"}, segment_.key(), 0, 8),
                StatusCode::kResourceExhausted, "key: ");
-  EXPECT_EQ(table_->state().of(RegionKind::kSystem).regions, 0);
+  EXPECT_EQ(table_->state().of(RegionKind::kSystem).count, 0);
   EXPECT_TRUE(table_->RegisterShared({"", "r"}, segment_.key(), 0, 8).ok());
 }
 

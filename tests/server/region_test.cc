@@ -19,7 +19,7 @@ class RegionTest : public FrontendTest {
   void TearDown() override {
     FrontendTest::TearDown();
     AwaitClosed();
-    EXPECT_EQ(open().regions, 0);
+    EXPECT_EQ(open().count, 0);
     EXPECT_EQ(open().bytes, 0);
   }
   // Until what nobody uses any more is closed.
@@ -30,7 +30,7 @@ class RegionTest : public FrontendTest {
     done.WaitForNotification();
   }
 
-  RegionCount open() const { return regions_->state().of(RegionKind::kSystem); }
+  Holding open() const { return regions_->state().of(RegionKind::kSystem); }
   void Begin(Call& call) {
     call.request = Request();
     call.request.clear_data();
@@ -66,12 +66,12 @@ TEST_F(RegionTest, OneThatIsUnregisteredWhileItIsReducedGoesWithTheAnswer) {
   EXPECT_EQ(Unregister(), StatusCode::NOT_FOUND);
   EXPECT_EQ(open().bytes, 8);
   EXPECT_TRUE(regions_->RegisterShared({"", "r"}, segment_.key(), 0, 8).ok()) << "the name is free";
-  EXPECT_EQ(open().regions, 2);
+  EXPECT_EQ(open().count, 2);
   device_->Open();
   running.done.WaitForNotification();
   EXPECT_TRUE(running.status.ok()) << running.status.error_message();
   AwaitClosed();
-  EXPECT_EQ(open().regions, 1) << "let go of before the answer left";
+  EXPECT_EQ(open().count, 1) << "let go of before the answer left";
   EXPECT_EQ(Unregister(), StatusCode::OK);
 }
 

@@ -20,7 +20,7 @@ class ResidentTest : public FrontendTest {
     const TensorTableState state = tensors_->state();
     EXPECT_EQ(state.reductions, 0);
     EXPECT_EQ(state.writes, 0);
-    EXPECT_EQ(state.ending.tensors, 0);
+    EXPECT_EQ(state.ending.count, 0);
   }
 
   // A complete tensor of one i64. The gated worker lets writes through.
@@ -129,11 +129,11 @@ TEST_F(ResidentTest, QueuedReductionsThatAreCancelledOrRefusedGiveTheirLeasesBac
   calls[2]->context.TryCancel();
   AwaitInFlight(1);
   EXPECT_EQ(tensors_->state().reductions, 1);
-  EXPECT_EQ(tensors_->state().complete.tensors, 1) << "none of them has consumed it";
+  EXPECT_EQ(tensors_->state().complete.count, 1) << "none of them has consumed it";
   device_->Open();
   for (const auto& call : calls) call->done.WaitForNotification();
   EXPECT_TRUE(calls[0]->status.ok()) << calls[0]->status.error_message();
-  EXPECT_EQ(tensors_->state().complete.tensors, 0);
+  EXPECT_EQ(tensors_->state().complete.count, 0);
 }
 
 // The device's memory is taken on a worker's thread: for that a CreateTensor waits as all work
@@ -165,11 +165,11 @@ TEST_F(ResidentTest, ATensorIsMadeWhenAWorkerIsFreeAndNotForAClientThatHasGone) 
   creations[1].done.WaitForNotification();
   EXPECT_EQ(creations[1].status.error_code(), StatusCode::CANCELLED);
   AwaitInFlight(2);
-  EXPECT_EQ(tensors_->state().incomplete.tensors, 0);
+  EXPECT_EQ(tensors_->state().incomplete.count, 0);
   device_->Open();
   creations[0].done.WaitForNotification();
   EXPECT_TRUE(creations[0].status.ok()) << creations[0].status.error_message();
-  EXPECT_EQ(tensors_->state().incomplete.tensors, 1);
+  EXPECT_EQ(tensors_->state().incomplete.count, 1);
   EXPECT_EQ(Delete(creations[0].response.tensor_id()), StatusCode::OK);
   running.done.WaitForNotification();
 }
@@ -182,7 +182,7 @@ TEST_F(ResidentTest, ADrainingServerTakesNoTensorIn) {
   v1::CreateTensorResponse response;
   EXPECT_EQ(tensor_stub_->CreateTensor(&context, request, &response).error_code(),
             StatusCode::UNAVAILABLE);
-  EXPECT_EQ(tensors_->state().incomplete.tensors, 0);
+  EXPECT_EQ(tensors_->state().incomplete.count, 0);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ class SplitFixture : public ::testing::Test {
     const TensorTableState state = devices_->table.state();
     EXPECT_EQ(state.reductions, 0);
     EXPECT_EQ(state.writes, 0);
-    EXPECT_EQ(state.ending.tensors, 0);
+    EXPECT_EQ(state.ending.count, 0);
   }
 
   void Start(const SchedulerOptions& options) {

@@ -40,7 +40,7 @@ class TensorTableTest : public ::testing::Test {
     now_ += milliseconds(1'000'000);
     table_->Sweep();
     const TensorTableState state = table_->state();
-    EXPECT_EQ(state.incomplete.tensors + state.complete.tensors + state.ending.tensors, 0);
+    EXPECT_EQ(state.incomplete.count + state.complete.count + state.ending.count, 0);
     EXPECT_EQ(state.incomplete.bytes + state.complete.bytes + state.ending.bytes, 0);
     EXPECT_EQ(state.reductions, 0);
     EXPECT_EQ(state.writes, 0);

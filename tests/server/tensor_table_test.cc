@@ -30,7 +30,7 @@ TEST_F(TensorTableTest, ATensorIsReducedOnceAllItsBytesAreWritten) {
   EXPECT_EQ(lease->shards()[0].data[9], std::byte{7});
   EXPECT_EQ(lease->shards()[0].device, &executors_[0]->info());
   EXPECT_EQ(lease->devices().name, "fake:0");
-  EXPECT_EQ(table_->state().complete.tensors, 1);
+  EXPECT_EQ(table_->state().complete.count, 1);
   EXPECT_EQ(table_->state().reductions, 1);
 }
 

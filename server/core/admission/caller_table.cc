@@ -16,7 +16,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -151,11 +150,6 @@ struct CallerTable::Line {
     return Bad(absl::StrCat("a key is unknown: there are ", known));
   }
 };
-
-std::optional<std::int64_t> ReadWholeNumber(const std::string& text) {
-  std::int64_t value = 0;
-  return absl::SimpleAtoi(text, &value) ? std::optional(value) : std::nullopt;
-}
 
 absl::Status CallerTable::Add(const Line& line, const std::vector<std::string>& listeners) {
   if (absl::Status status = CheckName(line.name); !status.ok()) return status;

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/core/base/caller.h"
+#include "server/core/base/whole_number.h"
 
 namespace warpfold {
 
@@ -48,8 +49,6 @@ struct CallerChanges {
 
 // A size as the file has it ("8GiB"), in bytes. None: it is no size.
 using SizeReader = std::function<std::optional<std::int64_t>(const std::string&)>;
-// Of bytes alone.
-std::optional<std::int64_t> ReadWholeNumber(const std::string& text);
 
 class CallerTable {
  public:

@@ -277,7 +277,7 @@ RegionTableState RegionTable::state() const {
   absl::MutexLock lock(&mutex_);
   RegionTableState state = counts_;
   for (std::size_t kind = 0; kind < held_.size(); ++kind) {
-    state.open[kind] = {held_[kind].all().count, held_[kind].all().bytes};
+    state.open[kind] = held_[kind].all();
   }
   return state;
 }

@@ -31,19 +31,13 @@
 
 namespace warpfold {
 
-// Of one kind: being registered, there, or unregistered and still in use.
-struct RegionCount {
-  std::int64_t regions = 0;
-  std::int64_t bytes = 0;
-};
-
 struct RegionTableState {
-  std::array<RegionCount, kRegionKindCount> open;  // by RegionKind
-  std::uint64_t refused = 0;                       // so far, for want of room
-  std::uint64_t refused_share = 0;                 // so far, as their owner's share was held
+  // By RegionKind: being registered, there, or unregistered and still in use.
+  std::array<Holding, kRegionKindCount> open;
+  std::uint64_t refused = 0;        // so far, for want of room
+  std::uint64_t refused_share = 0;  // so far, as their owner's share was held
 
-  const RegionCount& of(RegionKind kind) const { return open[static_cast<std::size_t>(kind)]; }
-  RegionCount& of(RegionKind kind) { return open[static_cast<std::size_t>(kind)]; }
+  const Holding& of(RegionKind kind) const { return open[static_cast<std::size_t>(kind)]; }
 };
 
 // A region as ListMemory tells of it.

@@ -261,15 +261,13 @@ void TensorTable::NoteEnd(ResidentTensor& tensor, TensorEnd why) {
   tensor.ended = true;
   for (CancelToken* writer : tensor.writers) writer->Cancel(EndedError());
   ++counts_.ended[static_cast<std::size_t>(why)];
-  ++counts_.ending.tensors;
-  counts_.ending.bytes += tensor.shape.size_bytes;
+  counts_.ending += {1, tensor.shape.size_bytes};
 }
 
 void TensorTable::Free(ResidentTensor& tensor) {
   tensor.memory.clear();  // calls to the devices: without the lock
   absl::MutexLock lock(&mutex_);
-  --counts_.ending.tensors;
-  counts_.ending.bytes -= tensor.shape.size_bytes;
+  counts_.ending -= {1, tensor.shape.size_bytes};
   room_.GiveBack(tensor.access.owner, tensor.places);
 }
 
@@ -371,9 +369,8 @@ TensorTableState TensorTable::state() const {
   absl::MutexLock lock(&mutex_);
   TensorTableState state = counts_;
   for (const auto& [id, tensor] : tensors_) {
-    TensorCount& count = tensor->missing_bytes() > 0 ? state.incomplete : state.complete;
-    ++count.tensors;
-    count.bytes += tensor->shape.size_bytes;
+    (tensor->missing_bytes() > 0 ? state.incomplete : state.complete) +=
+        {1, tensor->shape.size_bytes};
   }
   return state;
 }

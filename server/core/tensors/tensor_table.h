@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/core/base/caller.h"
+#include "server/core/base/caller_share.h"
 #include "server/core/base/cancel_token.h"
 #include "server/core/base/limits.h"
 #include "server/core/tensors/tensor_lease.h"
@@ -39,15 +40,10 @@ namespace warpfold {
 enum class TensorEnd { kDeleted, kConsumed, kExpired, kDeviceLost, kMadeRoom };
 inline constexpr std::size_t kTensorEndCount = 5;
 
-struct TensorCount {
-  std::int64_t tensors = 0;
-  std::int64_t bytes = 0;
-};
-
 struct TensorTableState {
-  TensorCount incomplete;  // bytes are missing
-  TensorCount complete;
-  TensorCount ending;           // ended, and still in use or being freed
+  Holding incomplete;  // bytes are missing
+  Holding complete;
+  Holding ending;               // ended, and still in use or being freed
   std::int64_t reductions = 0;  // leases
   std::int64_t writes = 0;
   std::array<std::uint64_t, kTensorEndCount> ended{};  // so far, by TensorEnd

@@ -95,6 +95,8 @@ class CoreCall {
   bool IsBroken() const;
   grpc::CallbackServerContext& context() const { return *arrived_.context; }
   const Caller& caller() const { return *arrived_.caller; }
+  // The anonymous caller's; null: the caller has shown a name.
+  const std::shared_ptr<Connection>& at_address() const { return arrived_.at_address; }
   // Null: the client does not trace it.
   const ServerSpan* span() const { return arrived_.span.has_value() ? &*arrived_.span : nullptr; }
 
