@@ -39,10 +39,10 @@ __device__ __forceinline__ void FinishItem(const BatchItem& item, const typename
       OpOverflow op_overflow;
       int fitting = 1;
       if constexpr (exact::kIsExact<F>) {
-        exact::Undecided undecided;
+        exact::UndecidedBits undecided_bits;
         fitting = exact::WriteFoldResults<F, 1>(targets, divisors, item.output_index, &state,
-                                                &op_overflow, &undecided);
-        if (undecided.outputs != 0) {
+                                                &op_overflow, &undecided_bits);
+        if (undecided_bits.outputs != 0) {
           item_status.outcome = BatchItemStatus::Outcome::kUndecided;
           break;
         }

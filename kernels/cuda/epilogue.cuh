@@ -88,13 +88,14 @@ struct Epilogue {
                              const exact::OpShare& share) const {
     const std::int64_t index = first_result + first_output;
     OpOverflow op_overflow;
-    exact::Undecided undecided;
+    exact::UndecidedBits undecided_bits;
     const int at = exact::WriteFoldResults<F, kCount>(targets, divisors, index, states,
-                                                      &op_overflow, &undecided, share);
+                                                      &op_overflow, &undecided_bits, share);
     if (at < kCount) ReportOverflow(d_overflow, index + at, op_overflow);
     for (int k = 0; k < kCount; ++k) {
-      if ((undecided.outputs >> k & 1) != 0)
-        ReportUndecided(undecided, index + k, undecided.beyond_sums);
+      if ((undecided_bits.outputs >> k & 1) != 0) {
+        ReportUndecided(undecided, index + k, undecided_bits.beyond_sums);
+      }
     }
   }
 };

@@ -171,7 +171,7 @@ struct OpShare {
 };
 
 // What bounded sums do not tell, of neighbouring outputs.
-struct Undecided {
+struct UndecidedBits {
   std::uint32_t outputs = 0;  // by bits
   bool beyond_sums = false;   // results of other ops than SUM and MEAN
 };
@@ -181,7 +181,7 @@ struct Undecided {
 template <class F, int kCount>
 WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& divisors,
                                  std::int64_t index, const typename F::State* states,
-                                 OpOverflow* op_overflow, Undecided* undecided,
+                                 OpOverflow* op_overflow, UndecidedBits* undecided_bits,
                                  const OpShare& share = {}) {
   using Result = FloatOf<typename F::Storage>;
   static_assert(kCount <= 32);
@@ -203,8 +203,8 @@ WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& d
         const internal::Written written =
             internal::FinishRounded<F>(statistic, states[k], outputs[k], targets, &result);
         if (written == internal::Written::kUndecided) {
-          undecided->outputs |= 1u << k;
-          undecided->beyond_sums |= !IsOfSumAlone(statistic);
+          undecided_bits->outputs |= 1u << k;
+          undecided_bits->beyond_sums |= !IsOfSumAlone(statistic);
         }
         if (written == internal::Written::kMayRoundEitherWay && at == kCount) at = k;
         return result;
