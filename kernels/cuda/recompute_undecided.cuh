@@ -1,8 +1,8 @@
 // The kernels of RecomputeUndecided (output_sums.h). How many outputs are undecided only the stream
 // knows: of few the warps of all the GPU share each one's rows and add to sums that they share; of
 // more than there are such sums each warp takes whole outputs, one after another.
-#ifndef WARPFOLD_KERNELS_CUDA_SETTLE_DOUBTS_CUH_
-#define WARPFOLD_KERNELS_CUDA_SETTLE_DOUBTS_CUH_
+#ifndef WARPFOLD_KERNELS_CUDA_RECOMPUTE_UNDECIDED_CUH_
+#define WARPFOLD_KERNELS_CUDA_RECOMPUTE_UNDECIDED_CUH_
 
 #include <algorithm>
 #include <cstdint>
@@ -179,4 +179,4 @@ cudaError_t OutputSumsOf<T>::Recompute(const SumsJob& job, const UndecidedOutput
 
 }  // namespace warpfold::cuda
 
-#endif  // WARPFOLD_KERNELS_CUDA_SETTLE_DOUBTS_CUH_
+#endif  // WARPFOLD_KERNELS_CUDA_RECOMPUTE_UNDECIDED_CUH_

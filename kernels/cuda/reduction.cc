@@ -18,7 +18,7 @@ bool IsOnMultipleOf(std::size_t bytes, const void* address) {
 bool AreAligned(const Plan& plan, const void* d_tensor, std::span<void* const> results,
                 const void* d_workspace) {
   bool are = IsOnMultipleOf(ElementBytes(plan.dtype), d_tensor) &&
-             IsOnMultipleOf(ScratchLayout::kAlignment, d_workspace);
+             IsOnMultipleOf(ScratchOffsets::kAlignment, d_workspace);
   for (std::size_t i = 0; i < results.size(); ++i) {
     are = are && IsOnMultipleOf(ElementBytes(plan.result_dtype(i)), results[i]);
   }
@@ -41,8 +41,8 @@ Reduction::Reduction(Plan plan, const DeviceShape& device)
     : plan_(std::move(plan)), device_(device) {
   if (IsSumOfAll(plan_)) {
     is_whole_sum_ = true;
-    (void)layout_.Take(kExactSumScratchBytesMax);
-    zeroed_bytes_ = layout_.total_bytes();
+    (void)offsets_.Take(kExactSumScratchBytesMax);
+    zeroed_bytes_ = offsets_.total_bytes();
     return;
   }
   Job job{.dtype = plan_.dtype, .fused_op_set = plan_.fused_op_set(), .device = device_};
@@ -56,11 +56,11 @@ Reduction::Reduction(Plan plan, const DeviceShape& device)
   if (recomputes_) {
     sums_ = SumsJobOf(plan_, device_);
     const RecomputeBytes bytes = RecomputeBytesOf(sums_, plan_.output_count);
-    (void)layout_.Take(sizeof(UndecidedCounts));
-    sums_at_ = layout_.Take(bytes.all);
+    (void)offsets_.Take(sizeof(UndecidedCounts));
+    sums_at_ = offsets_.Take(bytes.all);
     zeroed_bytes_ = sums_at_ + bytes.zeroed;
     numbers_max_ = ListedUndecidedMax(plan_.output_count);
-    numbers_at_ = layout_.Take(static_cast<std::size_t>(numbers_max_) * sizeof(std::int64_t));
+    numbers_at_ = offsets_.Take(static_cast<std::size_t>(numbers_max_) * sizeof(std::int64_t));
   }
   if (!ops.empty()) {
     job.fused_op_set = FusedOpSetFor(plan_.dtype, ops, plan_.nan_policy);
@@ -80,12 +80,12 @@ void Reduction::AddPass(const Job& job) {
   std::size_t partials_bytes = ElementsScratchBytes(job, {g.outer, g.reduce, g.inner});
   std::int64_t rows = g.row_count();
   for (const Geometry::Fold& fold : g.folds) {
-    pass.states_at.push_back(layout_.Take(static_cast<std::size_t>(rows) * state_bytes));
+    pass.states_at.push_back(offsets_.Take(static_cast<std::size_t>(rows) * state_bytes));
     rows = fold.outer * fold.inner;
     partials_bytes =
         std::max(partials_bytes, StatesScratchBytes(job, {fold.outer, fold.count, fold.inner}));
   }
-  pass.partials_at = layout_.Take(partials_bytes);
+  pass.partials_at = offsets_.Take(partials_bytes);
   passes_.push_back(std::move(pass));
 }
 

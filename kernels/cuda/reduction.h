@@ -29,7 +29,7 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/finish.h"
 #include "kernels/plan.h"
-#include "kernels/scratch_layout.h"
+#include "kernels/scratch_offsets.h"
 #include "kernels/targets.h"
 
 namespace warpfold::cuda {
@@ -46,7 +46,7 @@ class Reduction {
 
   // Of device memory, on a multiple of 256 bytes; where it is 0, the workspace may be null. It may
   // be larger, and belongs to one reduction: after another one's launch it has to be prepared anew.
-  std::size_t workspace_bytes() const { return layout_.total_bytes(); }
+  std::size_t workspace_bytes() const { return offsets_.total_bytes(); }
 
   // Enqueues what a workspace needs before its first launch, and may be captured, too: zeros in its
   // first bytes, which each launch leaves as it found them. Again where something else was written
@@ -86,7 +86,7 @@ class Reduction {
 
   Plan plan_;
   DeviceShape device_;
-  ScratchLayout layout_;
+  ScratchOffsets offsets_;
   // At the workspace's beginning: zeros whenever a launch starts, and ends.
   std::size_t zeroed_bytes_ = 0;
   bool is_whole_sum_ = false;  // one kernel, and nothing else

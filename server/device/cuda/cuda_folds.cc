@@ -58,11 +58,11 @@ CudaFolds::CudaFolds(const Plan& plan, const SegmentCutter& cutter, const cuda::
   }
   if (has_sums) {
     sums_.emplace(plan, cutter, device);
-    if (!leaves_states_) sums_at_ = layout_.Take(sums_->sums_bytes());
+    if (!leaves_states_) sums_at_ = offsets_.Take(sums_->sums_bytes());
     if (!sums_segments_) {
       undecided_.capacity = cuda::ListedUndecidedMax(outputs_);
       undecided_at_ =
-          layout_.Take(static_cast<std::size_t>(undecided_.capacity) * sizeof(std::int64_t));
+          offsets_.Take(static_cast<std::size_t>(undecided_.capacity) * sizeof(std::int64_t));
     }
   }
 }
@@ -71,7 +71,7 @@ void CudaFolds::AddPass(const Plan& plan, const SegmentCutter& cutter, const cud
                         Gives gives) {
   const CudaBackend backend(job, nullptr);
   const ScratchLayout layout(plan, cutter, backend);
-  passes_.push_back({backend, gives, layout, layout_.Take(layout.total_bytes), std::nullopt});
+  passes_.push_back({backend, gives, layout, offsets_.Take(layout.total_bytes), std::nullopt});
 }
 
 std::vector<std::size_t> CudaFolds::state_bytes() const {

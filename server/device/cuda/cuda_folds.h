@@ -59,7 +59,7 @@ class CudaFolds {
  public:
   CudaFolds(const Plan& plan, const SegmentCutter& cutter, const cuda::DeviceShape& device);
 
-  std::size_t scratch_bytes() const { return layout_.total_bytes(); }
+  std::size_t scratch_bytes() const { return offsets_.total_bytes(); }
   // Of a plan that leaves states, how many bytes each of them has an output.
   std::vector<std::size_t> state_bytes() const;
   // Whether the host may give memory of its own for what is left: nothing is added to it.
@@ -123,7 +123,7 @@ class CudaFolds {
   std::optional<CudaSums> sums_;
   std::size_t sums_at_ = 0;
   std::size_t undecided_at_ = 0;
-  ScratchLayout layout_;
+  ScratchOffsets offsets_;
   UndecidedList undecided_;
   const void* d_tensor_ = nullptr;  // in one segment
   std::int64_t outputs_ = 0;

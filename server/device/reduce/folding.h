@@ -17,21 +17,22 @@
 #include "kernels/finish.h"
 #include "kernels/fold.h"
 #include "kernels/plan.h"
-#include "kernels/scratch_layout.h"
+#include "kernels/scratch_offsets.h"
 #include "server/device/reduce/segments.h"
 
 namespace warpfold {
 
-// Scratch memory of one reduction, laid out in one block.
-//   states[i]  the states that fold i of the geometry reads; none when there are no folds
-//   plane      of the plane that is being received, when it is larger than a staging buffer: a row
-//   of states segment      of the segment that is joined to those partials   the kernels' own,
-//   between their passes
+// Scratch memory of one reduction, in one block:
+// - states[i]: what fold i of the geometry reads; none when there are no folds
+// - plane: a row of states, of the plane that is being received, when it is larger than a staging
+//   buffer
+// - segment: the states of the segment that is joined to those
+// - partials: the kernels' own, between their passes
 class ScratchLayout {
  public:
   template <class Backend>
   ScratchLayout(const Plan& plan, const SegmentCutter& cutter, const Backend& backend) {
-    ScratchLayout layout;
+    ScratchOffsets offsets;
     const Geometry& g = plan.geometry;
     const std::size_t state_bytes = backend.StateBytes();
     const auto bytes_of = [&](std::int64_t states) {
@@ -39,7 +40,7 @@ class ScratchLayout {
     };
     std::int64_t rows = g.row_count();
     for (const Geometry::Fold& fold : g.folds) {
-      states.push_back(layout.Take(bytes_of(rows)));
+      states.push_back(offsets.Take(bytes_of(rows)));
       rows = fold.outer * fold.inner;
     }
     std::size_t partial_bytes = 0;
@@ -56,22 +57,22 @@ class ScratchLayout {
         partials_of(g.outer % cutter.step(), g.reduce, g.inner);
         break;
       case SegmentKind::kRows:
-        plane = layout.Take(bytes_of(g.inner));
-        segment = layout.Take(bytes_of(g.inner));
+        plane = offsets.Take(bytes_of(g.inner));
+        segment = offsets.Take(bytes_of(g.inner));
         partials_of(1, cutter.step(), g.inner);
         partials_of(1, g.reduce % cutter.step(), g.inner);
         break;
       case SegmentKind::kRowPart:
-        plane = layout.Take(bytes_of(g.inner));
-        segment = layout.Take(bytes_of(cutter.step()));
+        plane = offsets.Take(bytes_of(g.inner));
+        segment = offsets.Take(bytes_of(cutter.step()));
         break;
     }
     for (const Geometry::Fold& fold : g.folds) {
       partial_bytes =
           std::max(partial_bytes, backend.StatesScratchBytes({fold.outer, fold.count, fold.inner}));
     }
-    partials = layout.Take(partial_bytes);
-    total_bytes = layout.total_bytes();
+    partials = offsets.Take(partial_bytes);
+    total_bytes = offsets.total_bytes();
   }
 
   std::vector<std::size_t> states;

@@ -1,13 +1,13 @@
 // How the parts of a reduction's scratch memory lie in one block of it.
-#ifndef WARPFOLD_KERNELS_SCRATCH_LAYOUT_H_
-#define WARPFOLD_KERNELS_SCRATCH_LAYOUT_H_
+#ifndef WARPFOLD_KERNELS_SCRATCH_OFFSETS_H_
+#define WARPFOLD_KERNELS_SCRATCH_OFFSETS_H_
 
 #include <cstddef>
 
 namespace warpfold {
 
 // Offsets in a block of scratch memory, one behind the other.
-class ScratchLayout {
+class ScratchOffsets {
  public:
   // Of the block and of all offsets in it.
   static constexpr std::size_t kAlignment = 256;
@@ -26,4 +26,4 @@ class ScratchLayout {
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_KERNELS_SCRATCH_LAYOUT_H_
+#endif  // WARPFOLD_KERNELS_SCRATCH_OFFSETS_H_
