@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/components.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/host_device.h"
 #include "kernels/ops/fusions.h"
 #include "kernels/types.h"

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/each_loop.h"
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/tiles.h"
 
 // This file is compiled once for each SIMD target; the loops below are plain, and the compiler

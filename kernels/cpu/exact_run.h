@@ -12,6 +12,7 @@
 #include "kernels/cpu/exact_sums.h"
 #include "kernels/cpu/row_tile.h"
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/exact/fold.h"
 #include "kernels/exact/results.h"
 #include "kernels/exact/sums.h"

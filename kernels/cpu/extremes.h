@@ -5,6 +5,7 @@
 #define WARPFOLD_KERNELS_CPU_EXTREMES_H_
 
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 
 namespace warpfold::cpu {
 

@@ -14,6 +14,7 @@
 
 #include "kernels/components.h"
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/part.h"
 #include "kernels/values.h"
 

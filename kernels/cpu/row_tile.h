@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/extremes.h"
 #include "kernels/cpu/tile_loops.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/fold.h"
 #include "kernels/tiles.h"
 

@@ -18,6 +18,7 @@
 #include "kernels/cuda/short_rows.cuh"
 #include "kernels/cuda/tree_kernel.cuh"
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/ops/catalogue.h"
 #include "kernels/tiles.h"
 

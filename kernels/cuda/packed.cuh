@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 
 namespace warpfold::cuda {
 

@@ -17,6 +17,7 @@
 #include "kernels/cuda/tile_passes.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/tiles.h"
 
 namespace warpfold::cuda {

@@ -12,6 +12,7 @@
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/packed_floats.cuh"
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/exact/folds.h"
 #include "kernels/fold.h"
 

@@ -12,6 +12,7 @@
 #include "kernels/cuda/running.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/fold.h"
 
 namespace warpfold::cuda {

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/exact/bounded.h"
 #include "kernels/exact/rounding.h"
 #include "kernels/exact/words.h"

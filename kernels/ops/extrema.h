@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/host_device.h"
 #include "kernels/ops/op.h"
 #include "kernels/ops/value_kind.h"

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/dtypes/ordered_key.h"
 #include "kernels/types.h"
 #include "tests/kernels/numbers.h"
 

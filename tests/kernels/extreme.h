@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/dtypes/element.h"
+#include "kernels/dtypes/ordered_key.h"
 
 namespace warpfold {
 

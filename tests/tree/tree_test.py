@@ -208,6 +208,9 @@ class OtherRules(unittest.TestCase):
         self.assertTrue(
             found(rules.file_length, {"server/a.cc": "\n" * (rules.SOURCE_LINES_MAX + 1)})
         )
+        most = rules.KERNEL_LINES_MAX
+        self.assertFalse(found(rules.file_length, {"kernels/a.h": "\n" * most}))
+        self.assertTrue(found(rules.file_length, {"kernels/a.h": "\n" * (most + 1)}))
         for path, most in rules.SOURCE_LINES_MAX_OF.items():
             self.assertFalse(found(rules.file_length, {path: "\n" * most}))
             self.assertTrue(found(rules.file_length, {path: "\n" * (most + 1)}))
