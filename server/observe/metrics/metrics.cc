@@ -27,24 +27,6 @@ const prometheus::Histogram::BucketBoundaries& StageBuckets() {
   return buckets;
 }
 
-const char* Name(Stage stage) {
-  switch (stage) {
-    case Stage::kReceive:
-      return "receive";
-    case Stage::kQueue:
-      return "queue";
-    case Stage::kHostToDevice:
-      return "host_to_device";
-    case Stage::kKernel:
-      return "kernel";
-    case Stage::kDeviceToHost:
-      return "device_to_host";
-    case Stage::kReply:
-      return "reply";
-  }
-  __builtin_unreachable();
-}
-
 // The codes that a request for a tensor can end with; the others stay without a series.
 constexpr absl::StatusCode kRequestCodes[] = {absl::StatusCode::kOk,
                                               absl::StatusCode::kCancelled,
@@ -70,6 +52,24 @@ double Seconds(std::chrono::nanoseconds duration) {
 }
 
 }  // namespace
+
+const char* Name(Stage stage) {
+  switch (stage) {
+    case Stage::kReceive:
+      return "receive";
+    case Stage::kQueue:
+      return "queue";
+    case Stage::kHostToDevice:
+      return "host_to_device";
+    case Stage::kKernel:
+      return "kernel";
+    case Stage::kDeviceToHost:
+      return "device_to_host";
+    case Stage::kReply:
+      return "reply";
+  }
+  __builtin_unreachable();
+}
 
 Metrics::Metrics(const BuildInfo& build) : registry_(std::make_shared<prometheus::Registry>()) {
   AddRequestFamilies();

@@ -32,6 +32,8 @@ namespace warpfold {
 
 enum class Stage { kReceive, kQueue, kHostToDevice, kKernel, kDeviceToHost, kReply };
 inline constexpr std::size_t kStageCount = 6;
+// "host_to_device".
+const char* Name(Stage stage);
 
 // What a client did not do in time.
 enum class Timeout { kMessage, kWrite, kStreamIdle, kRate, kWritePressed, kCallPressed };

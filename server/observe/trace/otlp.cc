@@ -18,6 +18,7 @@
 #include "opentelemetry/trace/span_context.h"
 #include "opentelemetry/trace/span_metadata.h"
 #include "server/observe/metrics/method.h"
+#include "server/observe/metrics/metrics.h"
 #include "server/observe/trace/span_queue.h"
 
 namespace warpfold {
@@ -29,8 +30,6 @@ using std::chrono::nanoseconds;
 using Recordables = std::vector<std::unique_ptr<otel::sdk::trace::Recordable>>;
 
 constexpr std::chrono::seconds kExportTimeout{2};
-constexpr const char* kStageNames[kStageCount] = {"receive", "queue",          "host_to_device",
-                                                  "kernel",  "device_to_host", "reply"};
 
 otel::trace::TraceId ToOtel(const TraceId& id) { return otel::trace::TraceId(id); }
 otel::trace::SpanId ToOtel(const SpanId& id) { return otel::trace::SpanId(id); }
@@ -150,7 +149,7 @@ class Exporter {
     for (std::size_t stage = 0; stage < kStageCount; ++stage) {
       const nanoseconds length = (*facts.stages)[stage];
       otel::sdk::trace::Recordable& span = New(SpanIn(facts.span.context), out);
-      span.SetName(kStageNames[stage]);
+      span.SetName(Name(static_cast<Stage>(stage)));
       span.SetSpanKind(otel::trace::SpanKind::kInternal);
       span.SetStartTime(start +
                         std::chrono::duration_cast<std::chrono::system_clock::duration>(before));
