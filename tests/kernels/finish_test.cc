@@ -66,7 +66,7 @@ std::array<typename F::State, kNeighbours> StatesOfThree() {
         F::Add(acc, static_cast<T>(number), i);
       }
     }
-    states[k] = F::Promote(acc, Place{.first = k, .step = kOutputs});
+    states[k] = F::Promote(acc, ElementIndexing{.first = k, .step = kOutputs});
   }
   return states;
 }

@@ -44,7 +44,7 @@ typename F::State AddUp(const std::vector<typename F::Element>& row, Draw& draw)
     for (long left = draw.Between(1, 40); left > 0 && next < row.size(); --left) {
       F::Add(acc, row[next++], 0);
     }
-    states.push_back(F::Promote(acc, Place{}));
+    states.push_back(F::Promote(acc, ElementIndexing{}));
   }
   while (states.size() > 1) {
     std::vector<typename F::State> joined;
