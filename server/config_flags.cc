@@ -42,13 +42,15 @@ class ConfigFile final : public CLI::ConfigTOML {
   }
 };
 
-void AddFlag(CLI::App& app, const ConfigOption& option, Config& config) {
+void AddFlag(CLI::App& app, const ConfigOption& option, const std::string& section,
+             Config& config) {
   std::visit(
       [&](auto field) {
         auto& value = config.*field;
         std::string help = option.meaning;
         if (*option.unit != '\0') absl::StrAppend(&help, " (", option.unit, ")");
         CLI::Option* flag = app.add_option(absl::StrCat("--", option.name), value, help)
+                                ->group(section)
                                 ->envname(EnvironmentName(option.name))
                                 ->default_str(ValueText(option, config));
         if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
@@ -220,7 +222,11 @@ absl::Status CheckEnvironment(const CLI::App& app) {
 }  // namespace
 
 void AddFlags(CLI::App& app, Config& config) {
-  for (const ConfigOption& option : ConfigOptions()) AddFlag(app, option, config);
+  std::string section;
+  for (const ConfigOption& option : ConfigOptions()) {
+    if (const char* const begun = SectionBegunBy(option); begun != nullptr) section = begun;
+    AddFlag(app, option, section, config);
+  }
   // Not by envname: CLI11 reads the file before it looks at the environment.
   const char* const file = std::getenv("WARPFOLD_CONFIG");
   const bool has_file = file != nullptr && *file != '\0';

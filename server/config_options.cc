@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace warpfold {
 namespace {
@@ -75,8 +76,8 @@ constexpr ConfigOption kOptions[] = {
      "Requests reduced at a time per device; 0: 8 on CUDA, max(4, processors) on the CPU", 0, 1024},
     {"staging-buffer-bytes", &Config::staging_buffer_bytes, "bytes", kAtStart,
      "One staging buffer, a multiple of 64KiB; one copy to the device", 64 * kKiB, kGiB},
-    {"staging-buffers-per-worker", &Config::staging_buffers_per_worker, "staging buffers", kAtStart,
-     "Staging buffers of a stream", 2, 64},
+    {"staging-buffers-per-worker", &Config::staging_buffers_per_worker, "buffers", kAtStart,
+     "Staging buffers of one worker", 2, 64},
     {"scratch-bytes", &Config::scratch_bytes, "bytes", kAtStart,
      "Most partial states and results that one reduction may hold; a GPU sets as much aside", kMiB,
      kMaxBytes},
@@ -86,8 +87,7 @@ constexpr ConfigOption kOptions[] = {
      0, kMaxBytes},
     {"spin-us", &Config::spin_us, "us", kAtStart,
      "Time that a GPU's worker spins for its next request before its thread parks, never longer "
-     "than "
-     "it has worked; 0: none",
+     "than it has worked; 0: none",
      0, 1'000'000},
     {"max-tensor-bytes", &Config::max_tensor_bytes, "bytes", kOnReload, "Largest tensor", 1,
      kMaxBytes},
@@ -127,8 +127,7 @@ constexpr ConfigOption kOptions[] = {
      "Resident tensors on all devices", 0, 1 << 16},
     {"resident-ttl-ms", &Config::resident_ttl_ms, "ms", kOnReload,
      "Time without a use after which a resident tensor ends; where its client asked for more, as "
-     "soon "
-     "as another needs its room",
+     "soon as another needs its room",
      1, kDayMs},
     {"max-resident-ttl-ms", &Config::max_resident_ttl_ms, "ms", kOnReload,
      "Longest such time that a client may ask for", 1, 30 * kDayMs},
@@ -187,9 +186,31 @@ constexpr ConfigOption kOptions[] = {
      "(http://HOST:4318); builds with opentelemetry-cpp alone have it; none: no spans"},
 };
 
+constexpr OptionSection kSections[] = {
+    {"Listening, TLS and callers", "listen-address"},
+    {"Connections", "compression"},
+    {"Devices and their workers", "backend"},
+    {"Requests", "max-tensor-bytes"},
+    {"Batches of small tensors", "batch-workers"},
+    {"Resident tensors", "max-resident-bytes"},
+    {"Shared and GPU memory of clients", "shared-memory-prefix"},
+    {"Timeouts", "queue-timeout-ms"},
+    {"Shutdown", "drain-delay-ms"},
+    {"Logs and traces", "log-level"},
+};
+
 }  // namespace
 
 absl::Span<const ConfigOption> ConfigOptions() { return kOptions; }
+
+absl::Span<const OptionSection> OptionSections() { return kSections; }
+
+const char* SectionBegunBy(const ConfigOption& option) {
+  for (const OptionSection& section : kSections) {
+    if (absl::string_view(section.first) == option.name) return section.title;
+  }
+  return nullptr;
+}
 
 std::string EnvironmentName(const char* name) {
   std::string variable = "WARPFOLD_";

@@ -35,6 +35,16 @@ struct ConfigOption {
 
 absl::Span<const ConfigOption> ConfigOptions();
 
+// Options of one topic, which stand together in the table, from `first` on.
+struct OptionSection {
+  const char* title;
+  const char* first;
+};
+absl::Span<const OptionSection> OptionSections();
+
+// The title of the section that begins with `option`; null: it goes on with the one before.
+const char* SectionBegunBy(const ConfigOption& option);
+
 // WARPFOLD_STAGING_BUFFER_BYTES for "staging-buffer-bytes".
 std::string EnvironmentName(const char* name);
 

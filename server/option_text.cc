@@ -183,6 +183,9 @@ std::string ChoiceNames(const ConfigOption& option) {
 std::string ToFile(const Config& config) {
   std::string text;
   for (const ConfigOption& option : ConfigOptions()) {
+    if (const char* const section = SectionBegunBy(option); section != nullptr) {
+      absl::StrAppend(&text, text.empty() ? "" : "\n", "## ", section, "\n");
+    }
     absl::StrAppend(&text, "# ", option.meaning, "\n", option.name, " = \"",
                     ValueText(option, config), "\"\n");
   }
@@ -191,10 +194,14 @@ std::string ToFile(const Config& config) {
 
 std::string OptionsPage() {
   const Config defaults;
-  std::string text =
-      "| flag | key in the file | variable | unit | default | values | SIGHUP | meaning |\n"
-      "| --- | --- | --- | --- | --- | --- | --- | --- |\n";
+  std::string text;
   for (const ConfigOption& option : ConfigOptions()) {
+    if (const char* const section = SectionBegunBy(option); section != nullptr) {
+      absl::StrAppend(
+          &text, text.empty() ? "" : "\n", "## ", section,
+          "\n\n| flag | key in the file | variable | unit | default | values | SIGHUP | meaning |\n"
+          "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+    }
     const std::string value = ValueText(option, defaults);
     absl::StrAppend(&text, "| `--", option.name, "` | `", option.name, "` | `",
                     EnvironmentName(option.name), "` | ", option.unit, " | ",

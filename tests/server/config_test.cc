@@ -355,9 +355,20 @@ TEST(ConfigDocTest, TheTableIsTheOneThatTheCodePrints) {
   std::ifstream file(WARPFOLD_CONFIGURATION_DOC);
   ASSERT_TRUE(file.good()) << WARPFOLD_CONFIGURATION_DOC;
   const std::string page{std::istreambuf_iterator<char>(file), {}};
-  const std::size_t start = page.find("| flag |");
+  const std::size_t start = page.find("## ");
   ASSERT_NE(start, std::string::npos);
   EXPECT_EQ(page.substr(start), OptionsPage()) << "print it again: warpfold-server --print-options";
+}
+
+TEST(ConfigDocTest, EverySectionBeginsWithAnOption) {
+  EXPECT_NE(SectionBegunBy(ConfigOptions().front()), nullptr);
+  std::vector<std::string> begun;
+  for (const ConfigOption& option : ConfigOptions()) {
+    if (const char* const title = SectionBegunBy(option)) begun.emplace_back(title);
+  }
+  std::vector<std::string> titles;
+  for (const OptionSection& section : OptionSections()) titles.emplace_back(section.title);
+  EXPECT_EQ(begun, titles);
 }
 
 TEST(ConfigDocTest, EveryNumberHasARangeAndAUnit) {
