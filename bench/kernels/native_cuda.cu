@@ -31,7 +31,7 @@ warpfold::cuda::Job JobOf(const NativeReduction& native) {
   return job;
 }
 
-// What lies in a reduction's scratch memory: the list of outputs undecided, the sums of some of
+// What lies in a reduction's scratch memory: the list of undecided outputs, the sums of some of
 // them, and what the kernels need.
 struct Scratch {
   explicit Scratch(const NativeReduction& native)
@@ -77,7 +77,7 @@ bool IsWholeSum(const NativeReduction& native) {
          bytes >= warpfold::cuda::ExactSumBytesMin(native.dtype);
 }
 
-// Sums the outputs undecided again, of more than the list holds all.
+// Sums the undecided outputs again, of more than the list holds all.
 void Finalize(const NativeReduction& native, const Scratch& scratch, const void* d_data,
               const warpfold::ResultTargets& targets, const warpfold::UndecidedCounts& undecided,
               char* d_scratch, cudaStream_t stream) {

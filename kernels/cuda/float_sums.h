@@ -23,7 +23,7 @@ bool IsSumOfAll(const Plan& plan);
 // The sums that the plan's ops are rounded from. REQUIRES: there are such.
 SumsJob SumsJobOf(const Plan& plan, const DeviceShape& device);
 
-// So many outputs undecided are listed; of more than that all outputs are summed again.
+// So many undecided outputs are listed; of more than that all outputs are summed again.
 std::int64_t ListedUndecidedMax(std::int64_t outputs);
 
 }  // namespace warpfold::cuda

@@ -137,7 +137,7 @@ TEST_P(GpuReductionTest, HasTheCpusBits) {
   }
 }
 
-// Of other elements each time, some of which leave outputs undecided and some of which do not.
+// Of other elements each time, some of which leave undecided outputs and some of which do not.
 TEST_P(GpuReductionTest, RunsFromAGraph) {
   for (int i = 0; i < testing::Rounds(40) && !HasFailure(); ++i) {
     const ReduceSpec spec = testing::RandomSpec(GetParam(), i % 4 == 0 ? 100'000 : 2'000, random_);

@@ -4,7 +4,7 @@
 //
 // Step of a request: 3. A shard has outputs of its own, which are done on the device, where the
 // first dimension longer than 1 is kept; where that is reduced, it is a part (kernels/part.h). Of
-// that it comes to partials, which a worker joins and which may leave results undecided
+// that it comes to partials, which a worker joins and which may leave undecided results
 // (Worker::JoinPartials), or to exact values, which are merged on the host. Safe from any thread.
 #ifndef WARPFOLD_SERVER_CORE_SPLITTING_SHARD_REDUCE_H_
 #define WARPFOLD_SERVER_CORE_SPLITTING_SHARD_REDUCE_H_

@@ -66,7 +66,7 @@ class CudaBatchWorker final : public BatchWorker {
   absl::Status LaunchGroups();
   void WriteItems(const Tensor& tensor, const std::byte* d_input, cuda::BatchItem* items);
   absl::StatusOr<Outcome> OutcomeOf(const Tensor& tensor) const;
-  // Of a tensor with an output undecided, whose bytes are still where they were staged.
+  // Of a tensor with an undecided output, whose bytes are still where they were staged.
   absl::StatusOr<Outcome> ReduceOnCpu(const Tensor& tensor) const;
   cuda::BatchItemStatus& item_status(std::size_t item) const;
 

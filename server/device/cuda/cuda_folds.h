@@ -4,7 +4,7 @@
 //   SUM alone, of all of a  the exact sum, by one kernel
 //   tensor in one segment
 //   a tensor in one segment   a fold of bounded sums and all else but products, which may leave
-//                           outputs undecided; those are summed again
+//                           undecided outputs; those are summed again
 //   in several segments       a fold of what is not summed, and the exact sums of each segment
 //   a part of a tensor      the same, also in one segment: their states are what it comes to
 //   a shard of a tensor     the fold of bounded sums, and of products: their states

@@ -102,7 +102,7 @@ class OutputSumsCases {
       SCOPED_TRACE("some outputs");
       ExpectSomeOutputs(job, plan, d_elements, expected);
     }
-    SCOPED_TRACE("outputs undecided");
+    SCOPED_TRACE("undecided outputs");
     ExpectRecomputed(job, plan, d_elements, expected);
   }
 
