@@ -47,6 +47,7 @@ done
 if [ ${#targets[@]} -eq 0 ]; then targets=("${known[@]}"); fi
 
 build=build/fuzz
+mkdir -p "${build%/*}"
 launchers=()
 if command -v ccache >/dev/null; then launchers=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 cmake --preset fuzz "${launchers[@]}" >"$build.log" 2>&1 || {
