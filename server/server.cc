@@ -304,6 +304,12 @@ bool Server::has_device() const { return devices_left_ > 0; }
 
 void Server::Reload(const absl::StatusOr<Config>& next) {
   absl::Status status = next.ok() ? PlanOf(*next).Fits(memory_limit_) : next.status();
+  // As a file without callers is refused: a key that is lost must not open the server to all.
+  if (status.ok() && next->callers_file.empty() && !config_.callers_file.empty()) {
+    status = absl::InvalidArgumentError(
+        "callers-file: is not given any more, and nobody would be asked who they are; a restart "
+        "takes it away");
+  }
   absl::StatusOr<CallerTable> callers;
   if (status.ok()) callers = ReadCallers(next->callers_file, config_.listen_addresses());
   if (status.ok()) status = callers.status();

@@ -103,6 +103,27 @@ TEST_F(ReloadTest, ABadFileKeepsAllAsItWasAndSaysSo) {
   EXPECT_TRUE(Logged("not reloaded"));
 }
 
+// As a file of callers that has none: it would open the server to everyone.
+TEST_F(ReloadTest, AServerThatAsksWhoCallsGoesOnAsking) {
+  Write("callers", "caller=somebody token-sha256=" + std::string(64, 'a') + " scopes=reduce\n");
+  const std::string asks = absl::StrCat("callers-file = \"", Path("callers"), "\"\n");
+  Configure(asks);
+  Start();
+  Client client(*server_);
+  v1::ReduceResponse response;
+  for (const bool is_lost : {false, true}) {
+    if (is_lost) {
+      Configure("max-tensor-bytes = 2000\n");
+      Reload(kRefused);
+      EXPECT_TRUE(Logged("callers-file: is not given any more"));
+    }
+    EXPECT_EQ(client.Reduce(F32Ones(1), &response).error_code(), grpc::StatusCode::UNAUTHENTICATED)
+        << is_lost;
+  }
+  Configure(asks + "max-tensor-bytes = 2000\n");
+  Reload(kTaken);
+}
+
 TEST_F(ReloadTest, WhatNeedsARestartIsNamedAndTheRestIsTaken) {
   Configure("workers-per-device = 1\nlog-level = \"error\"\n");
   Start();

@@ -312,7 +312,7 @@ absl::Status CheckToken(absl::string_view token) {
     return absl::OkStatus();
   }
   return Bad(absl::StrCat("a token has ", kTokenBytesMin, " to ", kTokenBytesMax,
-                          " printable characters and no blank: `openssl rand -hex 32` makes one"));
+                          " printable characters and no blank: `openssl rand -base64 32` makes one"));
 }
 
 }  // namespace warpfold
