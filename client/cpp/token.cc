@@ -1,11 +1,10 @@
 #include "client/cpp/token.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/small_file.h"
 
 namespace warpfold::client {
 
@@ -16,10 +15,9 @@ absl::Status CheckToken(absl::string_view token) {
 }
 
 absl::StatusOr<std::string> ReadToken(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open()) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
-  const absl::string_view token = absl::StripAsciiWhitespace(text);
+  const absl::StatusOr<std::string> text = ReadSmallFile(path);
+  if (!text.ok()) return text.status();
+  const absl::string_view token = absl::StripAsciiWhitespace(*text);
   if (token.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": holds no token"));
   if (const absl::Status checked = CheckToken(token); !checked.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", checked.message()));

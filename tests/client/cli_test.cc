@@ -60,6 +60,11 @@ TEST_F(CliTest, TheTokenOfAFileGoesWithItsCalls) {
   EXPECT_EQ(server_.service().authorizations().back(), "Bearer token-of-a-caller");
   ExpectFailure("reduce " + file + " --op sum --token-file " + Path("none"), 2,
                 "--token-file: " + Path("none") + ": cannot be read");
+  ExpectFailure("reduce " + file + " --op sum --token-file /tmp", 2,
+                "--token-file: /tmp: cannot be read");
+  ExpectFailure("reduce " + file + " --op sum --token-file /dev/zero", 2,
+                "--token-file: /dev/zero: has more than 1 MiB");
+  ExpectFailure("reduce " + file + " --op sum --tls --tls-ca /tmp", 2, "/tmp: cannot be read");
   std::ofstream(Path("empty")) << "\n";
   ExpectFailure("reduce " + file + " --op sum --token-file " + Path("empty"), 2,
                 "--token-file: " + Path("empty") + ": holds no token");

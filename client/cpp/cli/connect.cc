@@ -1,10 +1,9 @@
 // How every command reaches the server: ServerFlags to a Client, with or without TLS.
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/small_file.h"
 #include "client/cpp/token.h"
 
 namespace warpfold::client {
@@ -12,11 +11,8 @@ namespace {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   if (path.empty()) return std::string();
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || text.empty()) {
-    return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
-  }
+  absl::StatusOr<std::string> text = ReadSmallFile(path);
+  if (text.ok() && text->empty()) return absl::NotFoundError(absl::StrCat(path, ": is empty"));
   return text;
 }
 
