@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <exception>
@@ -20,6 +21,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -244,8 +246,17 @@ int Check(const Config& config, const Printing& printing) {
 
 int HashToken() {
   if (isatty(STDIN_FILENO) == 1) std::cerr << "token: ";
-  std::string token;
-  std::getline(std::cin, token);
+  std::string text;
+  if (isatty(STDIN_FILENO) == 1) {
+    std::getline(std::cin, text);
+  } else {
+    constexpr std::size_t kBytesMax = 64 << 10;  // more than a token may have
+    text.resize(kBytesMax);
+    std::cin.read(text.data(), kBytesMax);
+    text.resize(static_cast<std::size_t>(std::cin.gcount()));
+  }
+  // As clients read their token's file; a second line is no part of a token.
+  const std::string token(absl::StripAsciiWhitespace(text));
   if (const absl::Status status = CheckToken(token); !status.ok()) {
     std::cerr << "warpfold-server: hash-token: " << status.message() << '\n';
     return kExitBadConfig;

@@ -220,6 +220,23 @@ TEST(CheckTest, WhatCannotBePrintedIsAFailure) {
   }
 }
 
+TEST(HashTokenTest, ReadsATokenAsClientsReadItsFile) {
+  const Ran hashed = RunServer("printf token-of-a-caller |", "--hash-token");
+  EXPECT_EQ(hashed.code, 0) << hashed.output;
+  EXPECT_EQ(hashed.output.size(), 65U) << hashed.output;
+  for (const char* const end : {"\\n", "\\r\\n", " \\n\\n"}) {
+    const Ran ended =
+        RunServer(std::string("printf 'token-of-a-caller") + end + "' |", "--hash-token");
+    EXPECT_EQ(ended.output, hashed.output) << end;
+  }
+  for (const char* const other :
+       {"token-of-a-caller\\nand-another-line", "two words", "short", ""}) {
+    const Ran refused = RunServer(std::string("printf '") + other + "' |", "--hash-token");
+    EXPECT_EQ(refused.code, 2) << other << refused.output;
+    EXPECT_TRUE(Has(refused, "hash-token: a token has 16 to 4096 printable characters")) << other;
+  }
+}
+
 TEST(CheckTest, ABadConfigurationIsNotChecked) {
   for (const char* arguments :
        {"--check --workers-per-device=-1", "--check --backend=gpu",
