@@ -311,8 +311,9 @@ absl::Status CheckToken(absl::string_view token) {
   if (is_printable && token.size() >= kTokenBytesMin && token.size() <= kTokenBytesMax) {
     return absl::OkStatus();
   }
-  return Bad(absl::StrCat("a token has ", kTokenBytesMin, " to ", kTokenBytesMax,
-                          " printable characters and no blank: `openssl rand -base64 32` makes one"));
+  return Bad(
+      absl::StrCat("a token has ", kTokenBytesMin, " to ", kTokenBytesMax,
+                   " printable characters and no blank: `openssl rand -base64 32` makes one"));
 }
 
 }  // namespace warpfold
