@@ -21,7 +21,9 @@ const Caller& Connection::As(const Caller& anonymous) {
 }
 
 std::shared_ptr<Connection> Connections::Find(const Caller& caller,
-                                              absl::FunctionRef<std::string()> peer) {
+                                              absl::FunctionRef<std::string()> peer,
+                                              const std::shared_ptr<Connection>& at_address) {
+  if (at_address != nullptr) return at_address;
   if (caller.name.empty()) return FindBy(peer(), /*is_callers=*/false);
   if (caller.name == kAnonymousCaller) return AtAddressOf(peer());
   return FindBy(caller.name, /*is_callers=*/true);

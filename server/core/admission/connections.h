@@ -50,8 +50,10 @@ class Connections {
 
   // That of `caller`, who is at `peer`, an address with its port: the same for all its calls while
   // one of them has it, and for a while after. `peer` is asked where the caller shows no name, as
-  // gRPC writes the address anew for each who asks.
-  std::shared_ptr<Connection> Find(const Caller& caller, absl::FunctionRef<std::string()> peer);
+  // gRPC writes the address anew for each who asks. `at_address`: what AtAddressOf has found
+  // before.
+  std::shared_ptr<Connection> Find(const Caller& caller, absl::FunctionRef<std::string()> peer,
+                                   const std::shared_ptr<Connection>& at_address = nullptr);
 
   // That of the anonymous callers at the address of `peer`.
   std::shared_ptr<Connection> AtAddressOf(absl::string_view peer);

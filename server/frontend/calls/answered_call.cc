@@ -13,9 +13,8 @@ AnsweredCall::AnsweredCall(Services& services, Method method, ArrivedCall arrive
     : CoreCall(std::move(arrived)),
       services_(services),
       method_(method),
-      connection_(at_address() != nullptr ? at_address()
-                                          : services.admission.connections().Find(
-                                                caller(), [this] { return PeerName(); })),
+      connection_(services.admission.connections().Find(
+          caller(), [this] { return PeerName(); }, at_address())),
       start_(std::chrono::steady_clock::now()) {}
 
 void AnsweredCall::Begin(std::shared_ptr<AnsweredCall> call) {

@@ -63,10 +63,8 @@ ReduceManyCall::ReduceManyCall(Services& services, Protocol protocol, const Arri
       context_(arrived.context),
       caller_(*arrived.caller),
       span_(arrived.span),
-      connection_(arrived.at_address != nullptr
-                      ? arrived.at_address
-                      : services.admission.connections().Find(
-                            caller_, [this] { return std::string(context_->peer()); })),
+      connection_(services.admission.connections().Find(
+          caller_, [this] { return std::string(context_->peer()); }, arrived.at_address)),
       start_(std::chrono::steady_clock::now()) {}
 
 ReduceManyCall::~ReduceManyCall() = default;
