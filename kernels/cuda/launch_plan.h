@@ -114,7 +114,7 @@ enum class ColumnLoop {
   kPlain,
   kPipelined,      // also with the next leaf in flight, of vectors (pipelined_columns.cuh)
   kWidePipelined,  // the same of elements of 8 bytes
-  kComputeBound    // as they are long work (pairwise.cuh)
+  kComputeBound    // kIsComputeBound (pairwise.cuh)
 };
 // First pass over `outputs` columns. `vector`: how many neighbours a thread can load at a time;
 // `leaf_count`: leaves along the count.
@@ -122,7 +122,7 @@ TreeLaunch PlanColumns(std::int64_t outputs, int vector, std::int64_t leaf_count
                        const DeviceShape& device);
 
 // Second pass over `state_count` states for each of `outputs` outputs. `has_many_accumulators`:
-// joining two states is itself long work.
+// joining two states is itself compute-bound.
 TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool has_many_accumulators);
 
 // Where a pass leaves partial `index` so that the next pass reads neighbours with neighbouring

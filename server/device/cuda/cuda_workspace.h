@@ -50,7 +50,7 @@ struct CudaWorkspace {
         staging(device_use) {}
 
   // Behind the staging buffers in pinned memory: small results, the report, the number of
-  // undecided.
+  // undecided outputs.
   std::byte* staging_memory() const { return pinned.get(); }
   std::byte* pinned_results() const { return pinned.get() + staging.total_bytes(); }
   std::byte* pinned_overflow() const { return pinned_results() + kPinnedResultBytes; }
