@@ -75,7 +75,8 @@ TEST_F(CallersTest, OneCallerLeavesTensorsToAnother) {
   const grpc::Status refused = Create(kGreedy);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(refused.error_message(),
-            "the caller holds its share of resident bytes (--max-resident-bytes)");
+            "the caller holds its share of resident bytes (--max-resident-bytes): it has 8192, all "
+            "callers 8192 of 16384, and asks for 1024 more; DeleteTensor frees some");
   EXPECT_EQ(Fill(kModest), 4);
   EXPECT_EQ(Metric("warpfold_admission_refusals_total{reason=\"caller_share\"}"), 3);
   EXPECT_EQ(Metric("warpfold_admission_refusals_total{reason=\"resident\"}"), 0);
@@ -87,7 +88,7 @@ TEST_F(CallersTest, AQuotaTakesThePlaceOfTheShare) {
   EXPECT_EQ(Fill(kGreedy), 12);
   EXPECT_EQ(Create(kGreedy).error_message(),
             "the caller holds its quota of resident bytes (max-resident-bytes in the callers' "
-            "file)");
+            "file): it has 12288 of 12288, and asks for 1024 more; DeleteTensor frees some");
   EXPECT_EQ(Fill(kModest), 2) << "a share of what is left";
   // A file that is wrong changes nothing.
   WriteCallers("max-resident-bytes=14TB");

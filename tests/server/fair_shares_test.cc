@@ -289,7 +289,7 @@ TEST_F(AdmissionSharesTest, AQuotaTakesThePlaceOfTheShare) {
   EXPECT_EQ(Fill(&greedy_), 12);
   EXPECT_EQ(admission_.Admit({}, &greedy_).status().message(),
             "the caller holds its quota of requests in flight (max-requests-in-flight in the "
-            "callers' file)");
+            "callers' file): it has 12 of 12, and asks for 1 more; answers free some");
   EXPECT_EQ(Fill(&modest_), 2);
   EXPECT_EQ(Fill(&third_), 1) << "a share of what is left";
   EXPECT_EQ(admission_.state().refused_share, 4U);
@@ -311,14 +311,14 @@ TEST_F(AdmissionSharesTest, WhatIsAboveAQuotaOfBytesNeverFits) {
   const absl::Status never = admission_.Admit({.payload = 400, .results = 101}, &greedy_).status();
   EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(never)));
   EXPECT_EQ(never.message(),
-            "501 are above the caller's quota of bytes in flight, 500 (max-bytes-in-flight in the "
+            "501 bytes in flight are above the caller's quota of 500 (max-bytes-in-flight in the "
             "callers' file)");
   EXPECT_EQ(admission_.state().refused_too_large, 1U);
   EXPECT_FALSE(admission_.Expect({.payload = 501}, &greedy_).ok());
   EXPECT_EQ(Fill(&greedy_, {.payload = 200}), 2);
   EXPECT_EQ(admission_.Admit({.payload = 200}, &greedy_).status().message(),
             "the caller holds its quota of bytes in flight (max-bytes-in-flight in the callers' "
-            "file)");
+            "file): it has 400 of 500, and asks for 200 more; answers free some");
   // What one that is in holds counts as well.
   EXPECT_TRUE(tickets_[0].TryHold(100).ok());
   const absl::Status more = tickets_[0].TryHold(1);

@@ -106,7 +106,8 @@ TEST_F(ListenerTest, AnonymousCallersAreOneForEachAddress) {
     const grpc::Status refused =
         v1::ReductionService::NewStub(same)->Reduce(&context, Request(), &response);
     EXPECT_EQ(refused.error_message(),
-              "the caller holds its share of requests in flight (--max-requests-in-flight)");
+              "the caller holds its share of requests in flight (--max-requests-in-flight): it has "
+              "1, all callers 1 of 3, and asks for 1 more; answers free some");
   }
   Call of_local;
   of_local.request = Request();

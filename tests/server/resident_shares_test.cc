@@ -87,7 +87,8 @@ TEST_F(TensorSharesTest, ACallerHoldsAsManyTensorsAsAreLeft) {
   std::vector<std::string> greedy = Fill("greedy", 0);
   EXPECT_EQ(greedy.size(), 8U);
   EXPECT_EQ(Ask("greedy", 0).status().message(),
-            "the caller holds its share of resident tensors (--max-resident-tensors)");
+            "the caller holds its share of resident tensors (--max-resident-tensors): it has 8, "
+            "all callers 8 of 16, and asks for 1 more; DeleteTensor frees some");
   EXPECT_EQ(Fill("modest", 0).size(), 4U);
   EXPECT_EQ(Fill("third", 0).size(), 2U);
   EXPECT_EQ(table_->state().refused_share, 4U);
@@ -100,7 +101,8 @@ TEST_F(TensorSharesTest, ACallerHoldsAsManyTensorsAsAreLeft) {
 TEST_F(TensorSharesTest, ACallerHoldsAsManyBytesAsAreLeft) {
   EXPECT_EQ(Fill("greedy", 300).size(), 2U);
   EXPECT_EQ(Ask("greedy", 300).status().message(),
-            "the caller holds its share of resident bytes (--max-resident-bytes)");
+            "the caller holds its share of resident bytes (--max-resident-bytes): it has 600, all "
+            "callers 600 of 1600, and asks for 300 more; DeleteTensor frees some");
   EXPECT_EQ(Fill("modest", 300).size(), 1U);
   // What is its only one may be larger than its share.
   EXPECT_EQ(Fill("third", 700).size(), 1U);
@@ -127,7 +129,8 @@ TEST_F(TensorSharesTest, WhoHoldsItsShareEndsItsOwnUnusedOnes) {
   const std::vector<std::string> greedy = Fill("greedy", 150);
   EXPECT_EQ(greedy.size(), 3U);
   EXPECT_EQ(Ask("greedy", 150).status().message(),
-            "the caller holds its share of resident bytes (--max-resident-bytes)");
+            "the caller holds its share of resident bytes (--max-resident-bytes): it has 450, all "
+            "callers 1150 of 1600, and asks for 150 more; DeleteTensor frees some");
   now_ += milliseconds(1000);
   // The other's is older, and there is room.
   EXPECT_TRUE(Delete("greedy", greedy[0]).ok());
@@ -148,7 +151,8 @@ TEST_F(TensorSharesTest, AShareDoesNotEndWhatOthersUse) {
   EXPECT_EQ(Left(greedy), 8) << "and is there while there is room";
   // Nothing is left of what the modest one may hold.
   EXPECT_EQ(Ask("modest", 100).status().message(),
-            "the caller holds its share of resident tensors (--max-resident-tensors)");
+            "the caller holds its share of resident tensors (--max-resident-tensors): it has 8, "
+            "all callers 8 of 16, and asks for 1 more; DeleteTensor frees some");
   EXPECT_EQ(Left(greedy), 8);
   // A third one's need ends what nobody uses, up to its share.
   const std::vector<std::string> third = Fill("third", 100);
@@ -170,7 +174,7 @@ TEST_F(TensorSharesTest, AQuotaTakesThePlaceOfTheShare) {
   EXPECT_EQ(Fill("greedy", 10, large).size(), 12U);
   EXPECT_EQ(Ask("greedy", 10, large).status().message(),
             "the caller holds its quota of resident tensors (max-resident-tensors in the callers' "
-            "file)");
+            "file): it has 12 of 12, and asks for 1 more; DeleteTensor frees some");
   const CallerQuotas small{.resident_tensors = 2};
   EXPECT_EQ(Fill("modest", 10, small).size(), 2U);
   EXPECT_EQ(Fill("third", 10).size(), 1U) << "a share of what is left";
@@ -182,12 +186,12 @@ TEST_F(TensorSharesTest, AQuotaOfBytes) {
   EXPECT_EQ(Fill("greedy", 300, quotas).size(), 3U) << "two are its share";
   EXPECT_EQ(Ask("greedy", 300, quotas).status().message(),
             "the caller holds its quota of resident bytes (max-resident-bytes in the callers' "
-            "file)");
+            "file): it has 900 of 1000, and asks for 300 more; DeleteTensor frees some");
   EXPECT_TRUE(Ask("greedy", 100, quotas).ok());
   const absl::Status never = Ask("other", 1001, quotas).status();
   EXPECT_TRUE(std::holds_alternative<NeverFits>(*RefusalOf(never)));
   EXPECT_EQ(never.message(),
-            "tensor: 1001 are above the caller's quota of resident bytes, 1000 (max-resident-bytes "
+            "tensor: 1001 resident bytes are above the caller's quota of 1000 (max-resident-bytes "
             "in the callers' file)");
   // A smaller one later holds for what is made from then on.
   EXPECT_FALSE(Ask("greedy", 1, {.resident_bytes = 10}).ok());
@@ -243,9 +247,11 @@ class RegionSharesTest : public ::testing::Test {
 TEST_F(RegionSharesTest, ACallerHoldsAsManyRegionsAsAreLeft) {
   EXPECT_EQ(Fill("greedy", 8), 8);
   EXPECT_EQ(Register("greedy", 8).message(),
-            "the caller holds its share of regions (--max-memory-regions)");
+            "the caller holds its share of regions (--max-memory-regions): it has 8, all callers "
+            "8 of 16, and asks for 1 more; unregistering frees some");
   EXPECT_EQ(RegisterCuda("greedy").message(),
-            "the caller holds its share of regions (--max-memory-regions)")
+            "the caller holds its share of regions (--max-memory-regions): it has 8, all callers "
+            "8 of 16, and asks for 1 more; unregistering frees some")
       << "of both kinds";
   EXPECT_EQ(Fill("modest", 8), 4);
   EXPECT_EQ(table_->state().refused_share, 4U);
@@ -257,10 +263,12 @@ TEST_F(RegionSharesTest, ACallerHoldsAsManyRegionsAsAreLeft) {
 TEST_F(RegionSharesTest, ACallerHoldsAsManyBytesAsAreLeft) {
   EXPECT_EQ(Fill("greedy", 300), 2);
   EXPECT_EQ(Register("greedy", 300).message(),
-            "the caller holds its share of shared memory (--max-shared-memory-bytes)");
+            "the caller holds its share of bytes of shared memory (--max-shared-memory-bytes): it "
+            "has 600, all callers 600 of 1600, and asks for 300 more; unregistering frees some");
   EXPECT_EQ(Fill([&] { return RegisterCuda("greedy"); }), 5) << "of the other kind's bytes";
   EXPECT_EQ(RegisterCuda("greedy").message(),
-            "the caller holds its share of memory on GPUs (--max-cuda-memory-bytes)");
+            "the caller holds its share of bytes of GPU memory (--max-cuda-memory-bytes): it has "
+            "40, all callers 40 of 80, and asks for 8 more; unregistering frees some");
   EXPECT_EQ(Register("modest", 1001).message().substr(0, 20), "no room for a region");
   EXPECT_EQ(table_->state().refused, 1U);
   EXPECT_TRUE(Register("modest", 900).ok()) << "its only one may be larger";
@@ -276,7 +284,8 @@ TEST_F(RegionSharesTest, AQuotaTakesThePlaceOfTheShare) {
   EXPECT_EQ(Fill([&] { return Register("greedy", 8, large); }), 10);
   for (const absl::Status& status : {Register("greedy", 8, large), RegisterCuda("greedy", large)}) {
     EXPECT_EQ(status.message(),
-              "the caller holds its quota of regions (max-regions in the callers' file)");
+              "the caller holds its quota of regions (max-regions in the callers' file): it has "
+              "10 of 10, and asks for 1 more; unregistering frees some");
   }
   EXPECT_EQ(Fill([&] { return RegisterCuda("modest", {.regions = 1}); }), 1);
 }

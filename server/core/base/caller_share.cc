@@ -19,23 +19,32 @@ std::string Quota(const Shared& of) {
   return absl::StrCat(" (", of.quota, " in the callers' file)");
 }
 
+std::string AsksFor(const Shared& of, std::int64_t more) {
+  return absl::StrCat(", and asks for ", more, " more; ", of.freed_by);
+}
+
 }  // namespace
 
 absl::Status CheckFitsQuota(const Shared& of, const std::optional<std::int64_t>& quota,
                             std::int64_t more) {
   if (!quota.has_value() || more <= *quota) return absl::OkStatus();
-  return RefusalStatus(NeverFits{}, absl::StrCat(more, " are above the caller's quota of ", of.name,
-                                                 ", ", *quota, Quota(of)));
+  return RefusalStatus(
+      NeverFits{},
+      absl::StrCat(more, " ", of.name, " are above the caller's quota of ", *quota, Quota(of)));
 }
 
 absl::Status CheckShare(const Shared& of, const SharedUse& use, std::int64_t more,
                         const RetryLater& later) {
   if (use.quota.has_value()) {
     if (use.held + more <= *use.quota) return absl::OkStatus();
-    return RefusalStatus(later, absl::StrCat("the caller holds its quota of ", of.name, Quota(of)));
+    return RefusalStatus(
+        later, absl::StrCat("the caller holds its quota of ", of.name, Quota(of), ": it has ",
+                            use.held, " of ", *use.quota, AsksFor(of, more)));
   }
   if (!IsBeyondShare(use, more)) return absl::OkStatus();
-  return RefusalStatus(later, absl::StrCat("the caller holds its share of ", of.name, Option(of)));
+  return RefusalStatus(later, absl::StrCat("the caller holds its share of ", of.name, Option(of),
+                                           ": it has ", use.held, ", all callers ", use.held_by_all,
+                                           " of ", use.max, AsksFor(of, more)));
 }
 
 Holding Holdings::Of(const std::string& owner) const {

@@ -19,22 +19,30 @@ namespace warpfold {
 
 // What callers share of the server, as its refusals name it.
 struct Shared {
-  const char* name;
-  const char* option;      // its limit; empty: another limit's part
-  const char* quota = "";  // its key in the file of callers; empty: it has none
+  const char* name;      // in the plural, with its unit
+  const char* freed_by;  // how the caller has some again
+  const char* option;    // its limit; empty: another limit's part
+  const char* quota;     // its key in the file of callers; empty: it has none
 };
-inline constexpr Shared kSharedRequests = {"requests in flight", "max-requests-in-flight",
-                                           "max-requests-in-flight"};
-inline constexpr Shared kSharedWorkers = {"requests in flight that need a worker", ""};
-inline constexpr Shared kSharedBytes = {"bytes in flight", "max-bytes-in-flight",
+inline constexpr char kByAnswers[] = "answers free some";
+inline constexpr char kByDeleting[] = "DeleteTensor frees some";
+inline constexpr char kByUnregistering[] = "unregistering frees some";
+inline constexpr Shared kSharedRequests = {"requests in flight", kByAnswers,
+                                           "max-requests-in-flight", "max-requests-in-flight"};
+inline constexpr Shared kSharedWorkers = {"requests in flight that need a worker", kByAnswers, "",
+                                          ""};
+inline constexpr Shared kSharedBytes = {"bytes in flight", kByAnswers, "max-bytes-in-flight",
                                         "max-bytes-in-flight"};
-inline constexpr Shared kSharedTensors = {"resident tensors", "max-resident-tensors",
+inline constexpr Shared kSharedTensors = {"resident tensors", kByDeleting, "max-resident-tensors",
                                           "max-resident-tensors"};
-inline constexpr Shared kSharedTensorBytes = {"resident bytes", "max-resident-bytes",
+inline constexpr Shared kSharedTensorBytes = {"resident bytes", kByDeleting, "max-resident-bytes",
                                               "max-resident-bytes"};
-inline constexpr Shared kSharedRegions = {"regions", "max-memory-regions", "max-regions"};
-inline constexpr Shared kSharedSystemBytes = {"shared memory", "max-shared-memory-bytes"};
-inline constexpr Shared kSharedCudaBytes = {"memory on GPUs", "max-cuda-memory-bytes"};
+inline constexpr Shared kSharedRegions = {"regions", kByUnregistering, "max-memory-regions",
+                                          "max-regions"};
+inline constexpr Shared kSharedSystemBytes = {"bytes of shared memory", kByUnregistering,
+                                              "max-shared-memory-bytes", ""};
+inline constexpr Shared kSharedCudaBytes = {"bytes of GPU memory", kByUnregistering,
+                                            "max-cuda-memory-bytes", ""};
 
 // How much of it one caller, and all of them with it, hold.
 struct SharedUse {
