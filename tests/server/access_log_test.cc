@@ -3,6 +3,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -80,9 +81,25 @@ TEST_F(AccessLogTest, OptionsAndLevelChangeWhileItRuns) {
 
 TEST_F(AccessLogTest, AnIdThatWasRefusedForItsSizeIsNotWrittenWhole) {
   Make({});
-  access_log_->Write({.code = StatusCode::kInvalidArgument}, std::string(1 << 20, '\x01'),
-                     {.address = "peer"}, {}, absl::InvalidArgumentError("request_id: too long"));
+  access_log_->Write({.record = {.code = StatusCode::kInvalidArgument},
+                      .request_id = std::string(1 << 20, '\x01'),
+                      .peer = {.address = "peer"},
+                      .status = absl::InvalidArgumentError("request_id: too long")});
   EXPECT_EQ(Line().at("request_id").get<std::string>().size(), 256U);
+}
+
+TEST_F(AccessLogTest, ACallIsAboutATensorOrARegionOfSomebodys) {
+  Make({});
+  const Subject subject{.tensor_id = "t1", .region = std::string(1 << 20, 'r'), .owner = "trainer"};
+  access_log_->Write({.record = {.method = Method::kDeleteTensor},
+                      .peer = {.address = "peer", .caller = "chief"},
+                      .subject = &subject,
+                      .status = absl::OkStatus()});
+  const nlohmann::json line = Line();
+  EXPECT_EQ(line.at("tensor_id"), "t1");
+  EXPECT_EQ(line.at("region").get<std::string>().size(), 256U);
+  EXPECT_EQ(line.at("owner"), "trainer");
+  EXPECT_EQ(line.at("caller"), "chief");
 }
 
 TEST_F(AccessLogTest, ALineSaysWhoAskedForWhatAndWhereTheTimeWent) {
@@ -93,8 +110,12 @@ TEST_F(AccessLogTest, ALineSaysWhoAskedForWhatAndWhereTheTimeWent) {
   for (std::size_t s = 0; s < kStageCount; ++s) {
     record.stages[s] = nanoseconds(static_cast<int>(s) + 1);
   }
-  access_log_->Write(record, "id \"7\"", {.address = "ipv4:10.0.0.1:5", .caller = "trainer"},
-                     {3, 4}, absl::OkStatus());
+  const std::vector<std::int64_t> shape = {3, 4};
+  access_log_->Write({.record = record,
+                      .request_id = "id \"7\"",
+                      .peer = {.address = "ipv4:10.0.0.1:5", .caller = "trainer"},
+                      .shape = shape,
+                      .status = absl::OkStatus()});
   nlohmann::json line = Line();
   line.erase("time");
   EXPECT_EQ(line, nlohmann::json::parse(R"({
@@ -108,13 +129,16 @@ TEST_F(AccessLogTest, ALineSaysWhoAskedForWhatAndWhereTheTimeWent) {
 
 TEST_F(AccessLogTest, ARequestThatWasNotUnderstoodHasALineWithItsReason) {
   Make({});
-  access_log_->Write({.code = StatusCode::kInvalidArgument}, "7", {.address = "ipv4:10.0.0.1:5"},
-                     {}, absl::InvalidArgumentError("ops: none"));
+  access_log_->Write({.record = {.code = StatusCode::kInvalidArgument},
+                      .request_id = "7",
+                      .peer = {.address = "ipv4:10.0.0.1:5"},
+                      .status = absl::InvalidArgumentError("ops: none")});
   const nlohmann::json line = Line();
   EXPECT_EQ(line.at("code"), "InvalidArgument");
   EXPECT_EQ(line.at("status"), "ops: none");
   EXPECT_EQ(line.at("caller"), "");
   EXPECT_FALSE(line.contains("dtype"));
+  EXPECT_FALSE(line.contains("tensor_id"));
   EXPECT_FALSE(line.contains("trace_id")) << "of a caller who traces nothing";
 }
 
@@ -124,8 +148,10 @@ TEST_F(AccessLogTest, ALineOfATracedCallHasItsTraceAndTheServersSpan) {
     Make({});
     const Plan plan = *MakePlan({.dtype = DType::kI8, .shape = {1}, .ops = {Op::kSum}});
     const ServerSpan span{.context = {.trace_id = {0x0a, 0xff}, .span_id = {0, 0, 7}}};
-    access_log_->Write({.plan = has_plan ? &plan : nullptr}, "", {.address = "peer", .span = &span},
-                       {1}, absl::OkStatus());
+    access_log_->Write({.record = {.plan = has_plan ? &plan : nullptr},
+                        .peer = {.address = "peer", .span = &span},
+                        .shape = plan.shape,
+                        .status = absl::OkStatus()});
     const nlohmann::json line = Line();
     EXPECT_EQ(line.at("trace_id"), "0aff0000000000000000000000000000");
     EXPECT_EQ(line.at("span_id"), "0000070000000000");

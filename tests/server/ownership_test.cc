@@ -8,8 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "inference/grpc_service.grpc.pb.h"
+#include "nlohmann/json.hpp"
 #include "server/core/admission/caller_table.h"
 #include "tests/contract/values_of.h"
+#include "tests/server/access_lines.h"
 #include "tests/server/frontend_fixture.h"
 #include "tests/shm_segment.h"
 #include "warpfold/v1/tensor.grpc.pb.h"
@@ -28,6 +30,7 @@ class OwnershipTest : public FrontendFixture {
     }
     callers_ = *CallerTable::Parse(callers + Line("chief", "reduce,resident,memory,admin"), {});
     options_.limits.regions.shared_prefix = ShmSegment::kPrefix;
+    used_access_log_ = &lines_.access_log();
     auto device = std::make_unique<GatedDevice>();
     device->Open();
     Serve(std::move(device), {.workers = 2});
@@ -125,6 +128,7 @@ class OwnershipTest : public FrontendFixture {
     return regions;
   }
 
+  AccessLines lines_{{.fast_per_s = 0, .failed_per_s = 0}};
   std::unique_ptr<v1::TensorService::Stub> tensor_stub_;
   std::unique_ptr<inference::GRPCInferenceService::Stub> inference_stub_;
   const ShmSegment segment_{"12345678"};
@@ -187,6 +191,28 @@ TEST_F(OwnershipTest, AnAdministratorSeesAndEndsWhatOthersMadeAndNoMore) {
   EXPECT_EQ(Unregister("chief", "r"), StatusCode::NOT_FOUND) << "none of its own";
   EXPECT_EQ(Unregister("chief", "r", "owner"), StatusCode::OK);
   EXPECT_TRUE(ListMemory("owner").empty());
+}
+
+// Neither a fast success nor a failure has one otherwise here.
+TEST_F(OwnershipTest, WhatAnAdministratorDidToOthersHasALine) {
+  const std::string id = Create("owner");
+  const std::string own = Create("chief");
+  ASSERT_TRUE(Register("owner", "r").ok());
+  EXPECT_EQ(Delete("chief", id), StatusCode::OK);
+  EXPECT_EQ(Delete("chief", own), StatusCode::OK);
+  EXPECT_EQ(Unregister("chief", "r", "nobody"), StatusCode::NOT_FOUND);
+  EXPECT_EQ(Unregister("chief", "r", "owner"), StatusCode::OK);
+  server_ = nullptr;
+  const std::vector<nlohmann::json> lines = lines_.Take();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0].at("method"), "DeleteTensor");
+  EXPECT_EQ(lines[0].at("tensor_id"), id);
+  EXPECT_EQ(lines[1].at("method"), "UnregisterMemory");
+  EXPECT_EQ(lines[1].at("region"), "r");
+  for (const nlohmann::json& line : lines) {
+    EXPECT_EQ(line.at("caller"), "chief");
+    EXPECT_EQ(line.at("owner"), "owner");
+  }
 }
 
 TEST_F(OwnershipTest, EachCallerHasNamesOfItsOwn) {

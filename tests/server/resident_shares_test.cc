@@ -79,7 +79,7 @@ class TensorSharesTest : public TensorTableTest {
     });
   }
   absl::Status Delete(const std::string& owner, const std::string& id) {
-    return table_->Delete({.name = owner, .scopes = {}}, id);
+    return table_->Delete({.name = owner, .scopes = {}}, id).status();
   }
 };
 

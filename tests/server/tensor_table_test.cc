@@ -131,7 +131,7 @@ TEST_F(TensorTableTest, AnEndedTensorIsNotFoundAndItsMemoryGoesWithItsLastUse) {
   absl::StatusOr<TensorReadLease> second = table_->Read(Everyone(), id, false);
   EXPECT_TRUE(table_->Delete(Everyone(), id).ok());
   EXPECT_FALSE(Exists(id));
-  EXPECT_EQ(table_->Delete(Everyone(), id).code(), StatusCode::kNotFound);
+  EXPECT_EQ(table_->Delete(Everyone(), id).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(table_->Write(Everyone(), id, 0, 1).status().code(), StatusCode::kNotFound);
   first->Release();
   EXPECT_EQ(table_->state().ending.bytes, 10);

@@ -1,7 +1,6 @@
 // Traces through a real server: what of a client's traceparent is in access lines and in answers.
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +12,7 @@
 #include "server/frontend/wire/grpc_compat.h"
 #include "server/observe/trace/span_sink.h"
 #include "server/observe/trace/trace_context.h"
-#include "spdlog/sinks/ostream_sink.h"
+#include "tests/server/access_lines.h"
 #include "tests/server/frontend_fixture.h"
 
 namespace warpfold {
@@ -27,10 +26,7 @@ const std::string kTraceparent = std::string("00-") + kTraceId + "-" + kParent +
 class TraceTest : public FrontendTest {
  protected:
   void SetUp() override {
-    lines_log_ = std::make_unique<Log>(LogOptions{.format = LogFormat::kJson},
-                                       std::make_shared<spdlog::sinks::ostream_sink_mt>(lines_));
-    lines_access_log_ = std::make_unique<AccessLog>(*lines_log_, AccessLogOptions{});
-    used_access_log_ = lines_access_log_.get();
+    used_access_log_ = &lines_.access_log();
     FrontendTest::SetUp();
     device_->Open();
     inference_ = inference::GRPCInferenceService::NewStub(channel_);
@@ -39,11 +35,7 @@ class TraceTest : public FrontendTest {
   // The access lines; ends the server.
   std::vector<nlohmann::json> Lines() {
     server_ = nullptr;
-    lines_log_ = nullptr;
-    std::vector<nlohmann::json> lines;
-    std::istringstream in(lines_.str());
-    for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
-    return lines;
+    return lines_.Take();
   }
 
   // The server's span, by the one traceparent that the answer has; none: it has none.
@@ -80,9 +72,7 @@ class TraceTest : public FrontendTest {
     return request;
   }
 
-  std::ostringstream lines_;
-  std::unique_ptr<Log> lines_log_;
-  std::unique_ptr<AccessLog> lines_access_log_;
+  AccessLines lines_{{}};
   std::unique_ptr<inference::GRPCInferenceService::Stub> inference_;
 };
 

@@ -24,12 +24,11 @@ LAYERS = {
     "server/observe/trace": ("server/observe/metrics",),
     "server/observe/log": ("server/observe/trace",),
     "server/observe/gpu": ("server/observe/metrics",),
-    "server/frontend/wire": ("server/core/request", "server/observe/trace"),
+    "server/frontend/wire": ("server/core/request", "server/observe/log"),
     "server/frontend/requests": (
         "server/frontend/wire",
         "server/core/admission",
         "server/core/scheduling",
-        "server/observe/log",
     ),
     "server/frontend/calls": ("server/frontend/requests",),
     "server/frontend/native": ("server/frontend/requests",),

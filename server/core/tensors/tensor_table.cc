@@ -242,7 +242,7 @@ absl::StatusOr<TensorWriteLease> TensorTable::Write(const Caller& caller, const 
   return TensorWriteLease(this, *std::move(found), range, writer);
 }
 
-absl::Status TensorTable::Delete(const Caller& caller, const std::string& id) {
+absl::StatusOr<std::string> TensorTable::Delete(const Caller& caller, const std::string& id) {
   SharedTensor tensor;
   {
     absl::MutexLock lock(&mutex_);
@@ -251,10 +251,10 @@ absl::Status TensorTable::Delete(const Caller& caller, const std::string& id) {
     tensor = *std::move(found);
     tensors_.erase(id);
     NoteEnd(*tensor, TensorEnd::kDeleted);
-    if (tensor->in_use()) return absl::OkStatus();
+    if (tensor->in_use()) return tensor->access.owner;
   }
   Free(*tensor);
-  return absl::OkStatus();
+  return tensor->access.owner;
 }
 
 void TensorTable::NoteEnd(ResidentTensor& tensor, TensorEnd why) {

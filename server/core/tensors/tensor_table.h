@@ -98,8 +98,9 @@ class TensorTable {
                                          std::int64_t offset_bytes, std::int64_t size_bytes,
                                          CancelToken* writer = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // NOT_FOUND.
-  absl::Status Delete(const Caller& caller, const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The name of its owner. NOT_FOUND.
+  absl::StatusOr<std::string> Delete(const Caller& caller, const std::string& id)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends what lies on a lost device, and puts nothing there any more.
   void DropDevice(const DeviceInfo& device) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -85,15 +85,20 @@ void AnsweredCall::Send(const absl::Status& status, grpc::ByteBuffer& answer,
   Finish(status, answer);
 }
 
-void AnsweredCall::LogAndSend(const absl::Status& status, const std::string& request_id,
+void AnsweredCall::LogAndSend(const absl::Status& status, const Named& named,
                               grpc::ByteBuffer& answer, AdmissionTicket held) {
-  RecordCall(services_, method_, status, elapsed(), request_id, PeerAt(PeerName()));
+  RecordCall(services_, {.method = method_,
+                         .status = status,
+                         .took = elapsed(),
+                         .request_id = named.request_id,
+                         .peer = PeerAt(PeerName()),
+                         .subject = named.subject});
   Send(status, answer, std::move(held));
 }
 
 void AnsweredCall::LogAndSend(const absl::Status& status) {
   grpc::ByteBuffer none;
-  LogAndSend(status, "", none, {});
+  LogAndSend(status, {}, none, {});
 }
 
 void AnsweredCall::OnDone() {

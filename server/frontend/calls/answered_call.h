@@ -40,10 +40,14 @@ class AnsweredCall : public CoreCall, public Watched, public Reply {
   std::string PeerName() const final { return context().peer(); }
   const ServerSpan* span() const final { return CoreCall::span(); }
   void Send(const absl::Status& status, grpc::ByteBuffer& answer, AdmissionTicket held) final;
-  // The same of a call that has no tensor, and which has its access line here: counted with
-  // `request_id`.
-  void LogAndSend(const absl::Status& status, const std::string& request_id,
-                  grpc::ByteBuffer& answer, AdmissionTicket held);
+  // The same of a call that has no tensor, and which has its access line here, with what is
+  // `named`.
+  struct Named {
+    std::string_view request_id = {};
+    const Subject* subject = nullptr;
+  };
+  void LogAndSend(const absl::Status& status, const Named& named, grpc::ByteBuffer& answer,
+                  AdmissionTicket held);
   void LogAndSend(const absl::Status& status);
 
   // What the call is charged while its answer is unread, beside that.

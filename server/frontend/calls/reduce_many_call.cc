@@ -376,8 +376,10 @@ void ReduceManyCall::TakeCalls(const Steps& steps) {
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start_;
   services_.metrics.CountCallHandled(protocol_.method, steps.status.code(), took);
   // One line for a stream: its items have theirs.
-  RecordCall(services_, protocol_.method, absl::Status(steps.status.code(), "the stream ended"),
-             took, "", peer());
+  RecordCall(services_, {.method = protocol_.method,
+                         .status = absl::Status(steps.status.code(), "the stream ended"),
+                         .took = took,
+                         .peer = peer()});
   Finish(ToGrpcStatus(steps.status, span(), *context_));
 }
 

@@ -22,8 +22,11 @@ RawReactor* RefuseStream(Services& services, Method method, const ArrivedStream&
                          const absl::Status& why) {
   constexpr std::chrono::nanoseconds kTook{0};
   services.metrics.CountCallHandled(method, why.code(), kTook);
-  RecordCall(services, method, why, kTook, "",
-             {arrived.context->peer(), arrived.caller->name, arrived.span_or_null()});
+  RecordCall(services,
+             {.method = method,
+              .status = why,
+              .took = kTook,
+              .peer = {arrived.context->peer(), arrived.caller->name, arrived.span_or_null()}});
   return new RefusedStream(ToGrpcStatus(why, arrived.span_or_null(), *arrived.context));
 }
 

@@ -17,10 +17,11 @@ absl::Status NothingCame(Services& services, Field field) {
 
 void LogUnread(Services& services, Method method, const Peer& peer, std::chrono::milliseconds limit,
                const std::string& why) {
-  LogCall(services.access_log, method,
-          absl::DeadlineExceededError(
-              absl::StrCat("write: no progress for ", limit.count(), " ms", why)),
-          limit, "", peer);
+  LogCall(services.access_log, {.method = method,
+                                .status = absl::DeadlineExceededError(absl::StrCat(
+                                    "write: no progress for ", limit.count(), " ms", why)),
+                                .took = limit,
+                                .peer = peer});
 }
 
 }  // namespace

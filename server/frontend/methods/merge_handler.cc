@@ -78,7 +78,7 @@ void MergeHandler::End(const absl::Status& status) {
   response_.Clear();
   merging_ = {};
   request_.clear_states();
-  call_.LogAndSend(told, request_.request_id(), answer, std::move(submission_.ticket()));
+  call_.LogAndSend(told, {request_.request_id()}, answer, std::move(submission_.ticket()));
 }
 
 }  // namespace warpfold

@@ -38,7 +38,7 @@ void InferenceServiceImpl::ServeSystemMemory() {
       inference::SystemSharedMemoryUnregisterResponse;
   Serve(SmallHandler::Here<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(
       services_, Method::kSystemSharedMemoryStatus,
-      [this](const Caller& caller, const auto& request, auto* response) {
+      [this](const Asker& asker, const auto& request, auto* response) {
         const auto add = [response](const RegionReport& region) {
           auto& status = (*response->mutable_regions())[region.name.name];
           status.set_name(region.name.name);
@@ -46,13 +46,15 @@ void InferenceServiceImpl::ServeSystemMemory() {
           status.set_offset(static_cast<std::uint64_t>(region.offset_bytes));
           status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
         };
-        return ForEach(services_.regions, caller, RegionKind::kSystem, request.name(), add);
+        return ForEach(services_.regions, asker.caller, RegionKind::kSystem, request.name(), add);
       }));
   // Sizes above 2^63 become negative, and are refused as such.
   Serve(
       SmallHandler::OnWorker<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
           services_, Method::kSystemSharedMemoryRegister,
-          [this](const Caller& caller, const auto& request, auto* /*response*/) {
+          [this](const Asker& asker, const auto& request, auto* /*response*/) {
+            asker.subject.region = request.name();
+            const Caller& caller = asker.caller;
             return Renamed(services_.regions.RegisterShared(
                 {caller.name, request.name()}, request.key(),
                 static_cast<std::int64_t>(request.offset()),
@@ -62,7 +64,9 @@ void InferenceServiceImpl::ServeSystemMemory() {
   Serve(SmallHandler::Later<SystemSharedMemoryUnregisterRequest,
                             SystemSharedMemoryUnregisterResponse>(
       services_, Method::kSystemSharedMemoryUnregister,
-      [this](const Caller& caller, const auto& request, auto* /*response*/, const SmallDone& done) {
+      [this](const Asker& asker, const auto& request, auto* /*response*/, const SmallDone& done) {
+        asker.subject.region = request.name();
+        const Caller& caller = asker.caller;
         services_.regions.UnregisterAll(RegionKind::kSystem, {caller.name, request.name()}, done);
       }));
 }
@@ -73,25 +77,29 @@ void InferenceServiceImpl::ServeCudaMemory() {
       inference::CudaSharedMemoryUnregisterRequest, inference::CudaSharedMemoryUnregisterResponse;
   Serve(SmallHandler::Here<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
       services_, Method::kCudaSharedMemoryStatus,
-      [this](const Caller& caller, const auto& request, auto* response) {
+      [this](const Asker& asker, const auto& request, auto* response) {
         const auto add = [response](const RegionReport& region) {
           auto& status = (*response->mutable_regions())[region.name.name];
           status.set_name(region.name.name);
           status.set_device_id(static_cast<std::uint64_t>(region.device_ordinal));
           status.set_byte_size(static_cast<std::uint64_t>(region.size_bytes));
         };
-        return ForEach(services_.regions, caller, RegionKind::kCuda, request.name(), add);
+        return ForEach(services_.regions, asker.caller, RegionKind::kCuda, request.name(), add);
       }));
   Serve(SmallHandler::OnWorker<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
       services_, Method::kCudaSharedMemoryRegister,
-      [this](const Caller& caller, const auto& request, auto* /*response*/) {
+      [this](const Asker& asker, const auto& request, auto* /*response*/) {
+        asker.subject.region = request.name();
+        const Caller& caller = asker.caller;
         return Renamed(services_.regions.RegisterCuda(
             {caller.name, request.name()}, request.raw_handle(), request.device_id(),
             static_cast<std::int64_t>(request.byte_size()), caller.quotas));
       }));
   Serve(SmallHandler::Later<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       services_, Method::kCudaSharedMemoryUnregister,
-      [this](const Caller& caller, const auto& request, auto* /*response*/, const SmallDone& done) {
+      [this](const Asker& asker, const auto& request, auto* /*response*/, const SmallDone& done) {
+        asker.subject.region = request.name();
+        const Caller& caller = asker.caller;
         services_.regions.UnregisterAll(RegionKind::kCuda, {caller.name, request.name()}, done);
       }));
 }

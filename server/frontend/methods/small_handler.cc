@@ -54,7 +54,7 @@ void SmallHandler::AnswerHere() {
   }
   // It has the request, which a client that does not read its answer is not to hold.
   const auto run = std::exchange(request_.run, nullptr);
-  run(call_.caller(), &answer_, [this](const absl::Status& ended) {
+  run({call_.caller(), subject_}, &answer_, [this](const absl::Status& ended) {
     const bool is_refused = ended.ok() && !AnswersWhileStarting(method_);
     End(is_refused ? services_.admission.CheckStarted() : ended);
   });
@@ -62,7 +62,8 @@ void SmallHandler::AnswerHere() {
 
 absl::StatusOr<Outcome> SmallHandler::RunOnWorker() {
   absl::Status status;
-  request_.run(call_.caller(), &answer_, [&status](const absl::Status& ended) { status = ended; });
+  request_.run({call_.caller(), subject_}, &answer_,
+               [&status](const absl::Status& ended) { status = ended; });
   if (!status.ok()) return status;
   return Outcome{};
 }
@@ -78,7 +79,7 @@ void SmallHandler::End(absl::Status status) {
     status = ticket.TryHoldAnswer(static_cast<std::int64_t>(answer_.Length()));
     if (!status.ok()) answer_.Clear();
   }
-  call_.LogAndSend(status, request_.id, answer_, std::move(ticket));
+  call_.LogAndSend(status, {request_.id, &subject_}, answer_, std::move(ticket));
 }
 
 }  // namespace warpfold

@@ -27,7 +27,7 @@ class SmallHandler final : public UnaryHandler, private Submission::Owner {
  public:
   // How to serve `method`, by `answer(request, &response)`, which returns a status: at once, by an
   // answer that never waits, or on a worker's thread; or by `answer(request, &response, done)`,
-  // which never waits and has `done(status)` called later. Either may take the caller first
+  // which never waits and has `done(status)` called later. Either may take the Asker first
   // (small_message.h). `services` outlives it.
   template <typename Request, typename Response, typename Answer>
   static RawService::Served Here(Services& services, Method method, Answer answer) {
@@ -83,6 +83,7 @@ class SmallHandler final : public UnaryHandler, private Submission::Owner {
   const bool needs_room_;
   const ParseRequest& parse_;
   SmallRequest request_;
+  Subject subject_;
   grpc::ByteBuffer answer_;
   Submission submission_;
 };

@@ -65,8 +65,8 @@ TensorServiceImpl::TensorServiceImpl(const Services& services) : RawService(serv
 void TensorServiceImpl::ServeTensors() {
   Serve(SmallHandler::OnWorker<v1::CreateTensorRequest, v1::CreateTensorResponse>(
       services_, Method::kCreateTensor,
-      [this](const Caller& caller, const auto& request, auto* response) {
-        return Create(caller, request, response);
+      [this](const Asker& asker, const auto& request, auto* response) {
+        return Create(asker, request, response);
       }));
   Serve({Method::kWriteTensor, [this](ArrivedCall arrived) {
            UploadCall::Begin(
@@ -75,30 +75,36 @@ void TensorServiceImpl::ServeTensors() {
          }});
   Serve(SmallHandler::Here<v1::DeleteTensorRequest, v1::DeleteTensorResponse>(
       services_, Method::kDeleteTensor,
-      [this](const Caller& caller, const auto& request, auto* /*response*/) {
-        return services_.tensors.Delete(caller, request.tensor_id());
+      [this](const Asker& asker, const auto& request, auto* /*response*/) {
+        asker.subject.tensor_id = request.tensor_id();
+        absl::StatusOr<std::string> owner =
+            services_.tensors.Delete(asker.caller, request.tensor_id());
+        if (owner.ok()) asker.subject.owner = *std::move(owner);
+        return owner.status();
       }));
   Serve(SmallHandler::Here<v1::ListTensorsRequest, v1::ListTensorsResponse>(
       services_, Method::kListTensors,
-      [this](const Caller& caller, const auto& /*request*/, auto* response) {
-        for (const TensorReport& report : services_.tensors.List(caller)) {
+      [this](const Asker& asker, const auto& /*request*/, auto* response) {
+        for (const TensorReport& report : services_.tensors.List(asker.caller)) {
           Fill(report, response->add_tensors());
         }
         return absl::OkStatus();
       }));
 }
 
-absl::Status TensorServiceImpl::Create(const Caller& caller, const v1::CreateTensorRequest& request,
+absl::Status TensorServiceImpl::Create(const Asker& asker, const v1::CreateTensorRequest& request,
                                        v1::CreateTensorResponse* response) {
   if (!request.has_tensor()) return InvalidField(Field::kTensor, "is not given");
   absl::StatusOr<TensorShape> shape = DecodeTensor(request.tensor(), services_.limits.Get());
   if (!shape.ok()) return shape.status();
   if (absl::Status status = CheckReaders(request); !status.ok()) return status;
+  const Caller& caller = asker.caller;
   Access access{caller.name, {request.readers().begin(), request.readers().end()}};
   absl::StatusOr<TensorTable::Created> created =
       services_.tensors.Create(std::move(access), *std::move(shape),
                                std::chrono::milliseconds(request.ttl_ms()), caller.quotas);
   if (!created.ok()) return created.status();
+  asker.subject.tensor_id = created->id;
   response->set_tensor_id(created->id);
   response->set_ttl_ms(created->ttl.count());
   return absl::OkStatus();
@@ -107,28 +113,33 @@ absl::Status TensorServiceImpl::Create(const Caller& caller, const v1::CreateTen
 void TensorServiceImpl::ServeRegions() {
   Serve(SmallHandler::OnWorker<v1::RegisterSharedMemoryRequest, v1::RegisterSharedMemoryResponse>(
       services_, Method::kRegisterSharedMemory,
-      [this](const Caller& caller, const auto& request, auto* /*response*/) {
+      [this](const Asker& asker, const auto& request, auto* /*response*/) {
+        asker.subject.region = request.name();
+        const Caller& caller = asker.caller;
         return services_.regions.RegisterShared({caller.name, request.name()}, request.key(),
                                                 request.offset_bytes(), request.size_bytes(),
                                                 caller.quotas);
       }));
   Serve(SmallHandler::OnWorker<v1::RegisterCudaMemoryRequest, v1::RegisterCudaMemoryResponse>(
       services_, Method::kRegisterCudaMemory,
-      [this](const Caller& caller, const auto& request, auto* /*response*/) {
+      [this](const Asker& asker, const auto& request, auto* /*response*/) {
+        asker.subject.region = request.name();
+        const Caller& caller = asker.caller;
         return services_.regions.RegisterCuda({caller.name, request.name()}, request.handle(),
                                               request.device_ordinal(), request.size_bytes(),
                                               caller.quotas);
       }));
   Serve(SmallHandler::Later<v1::UnregisterMemoryRequest, v1::UnregisterMemoryResponse>(
       services_, Method::kUnregisterMemory,
-      [this](const Caller& caller, const auto& request, auto* /*response*/, const SmallDone& done) {
-        const std::string& owner = request.owner().empty() ? caller.name : request.owner();
-        services_.regions.Unregister(caller, {owner, request.name()}, done);
+      [this](const Asker& asker, const auto& request, auto* /*response*/, const SmallDone& done) {
+        const std::string& owner = request.owner().empty() ? asker.caller.name : request.owner();
+        asker.subject = {.region = request.name(), .owner = owner};
+        services_.regions.Unregister(asker.caller, {owner, request.name()}, done);
       }));
   Serve(SmallHandler::Here<v1::ListMemoryRequest, v1::ListMemoryResponse>(
       services_, Method::kListMemory,
-      [this](const Caller& caller, const auto& /*request*/, auto* response) {
-        for (const RegionReport& report : services_.regions.List(caller)) {
+      [this](const Asker& asker, const auto& /*request*/, auto* response) {
+        for (const RegionReport& report : services_.regions.List(asker.caller)) {
           Fill(report, response->add_regions());
         }
         return absl::OkStatus();

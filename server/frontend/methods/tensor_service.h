@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "server/frontend/calls/raw_service.h"
 #include "server/frontend/requests/services.h"
+#include "server/frontend/wire/small_message.h"
 #include "warpfold/v1/tensor.pb.h"
 
 namespace warpfold {
@@ -20,7 +21,7 @@ class TensorServiceImpl final : public RawService {
  private:
   void ServeTensors();
   void ServeRegions();
-  absl::Status Create(const Caller& caller, const v1::CreateTensorRequest& request,
+  absl::Status Create(const Asker& asker, const v1::CreateTensorRequest& request,
                       v1::CreateTensorResponse* response);
 };
 

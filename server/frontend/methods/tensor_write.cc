@@ -20,6 +20,7 @@ absl::StatusOr<std::int64_t> TensorWrite::AcceptHeader() {
   absl::Status id = CheckRequestId(header_.request_id(), services_.limits.Get());
   if (!id.ok()) return id;
   request_id_ = header_.request_id();
+  subject_ = {.tensor_id = header_.tensor_id()};
   absl::StatusOr<TensorWriteLease> tensor =
       services_.tensors.Write(call_.caller(), header_.tensor_id(), header_.offset_bytes(),
                               header_.size_bytes(), &submission_.token());
@@ -71,7 +72,7 @@ void TensorWrite::OnDone(TaskReport report) {
 }
 
 void TensorWrite::End(const absl::Status& status, grpc::ByteBuffer& answer) {
-  call_.LogAndSend(status, request_id_, answer, std::move(submission_.ticket()));
+  call_.LogAndSend(status, {request_id_, &subject_}, answer, std::move(submission_.ticket()));
 }
 
 }  // namespace warpfold

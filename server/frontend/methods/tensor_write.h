@@ -44,6 +44,7 @@ class TensorWrite final : public UploadHandler, private Submission::Owner {
   UploadCall& call_;
   v1::WriteTensorHeader header_;
   std::string request_id_;
+  Subject subject_;
   TensorWriteLease tensor_;
   Submission submission_;
 };

@@ -6,27 +6,39 @@
 #include "server/observe/trace/span_sink.h"
 
 namespace warpfold {
+namespace {
 
-void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
-             std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer) {
-  // Probes ask all the time.
-  if (method == Method::kHealthCheck && status.ok()) return;
-  if (!access_log.Takes(status.code(), took, IsMalformed(status))) return;
-  access_log.Write({.method = method, .code = status.code(), .total = took}, request_id, peer, {},
-                   status);
+bool IsDoneToOthers(const EndedCall& call) {
+  return call.status.ok() && call.subject != nullptr && !call.subject->owner.empty() &&
+         call.subject->owner != call.peer.caller;
 }
 
-void RecordCall(const Services& services, Method method, const absl::Status& status,
-                std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer) {
-  LogCall(services.access_log, method, status, took, request_id, peer);
-  if (!TakesSpan(services, peer.span)) return;
-  services.spans->Take({.span = *peer.span,
-                        .method = method,
-                        .code = status.code(),
+}  // namespace
+
+void LogCall(AccessLog& access_log, const EndedCall& call) {
+  const absl::Status& status = call.status;
+  // Probes ask all the time.
+  if (call.method == Method::kHealthCheck && status.ok()) return;
+  if (!IsDoneToOthers(call) && !access_log.Takes(status.code(), call.took, IsMalformed(status))) {
+    return;
+  }
+  access_log.Write({.record = {.method = call.method, .code = status.code(), .total = call.took},
+                    .request_id = call.request_id,
+                    .peer = call.peer,
+                    .subject = call.subject,
+                    .status = status});
+}
+
+void RecordCall(const Services& services, const EndedCall& call) {
+  LogCall(services.access_log, call);
+  if (!TakesSpan(services, call.peer.span)) return;
+  services.spans->Take({.span = *call.peer.span,
+                        .method = call.method,
+                        .code = call.status.code(),
                         .end = std::chrono::system_clock::now(),
-                        .total = took,
-                        .request_id = std::string(request_id),
-                        .caller = std::string(peer.caller)});
+                        .total = call.took,
+                        .request_id = std::string(call.request_id),
+                        .caller = std::string(call.peer.caller)});
 }
 
 }  // namespace warpfold

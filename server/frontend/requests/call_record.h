@@ -21,13 +21,22 @@ inline bool TakesSpan(const Services& services, const ServerSpan* span) {
   return span != nullptr && span->context.is_sampled && services.spans != nullptr;
 }
 
-// Writes the access line of a call without a tensor that took `took`, if it gets one.
-void LogCall(AccessLog& access_log, Method method, const absl::Status& status,
-             std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer);
+// A call that has ended, or one of its answers that is not read.
+struct EndedCall {
+  Method method;
+  const absl::Status& status;
+  std::chrono::nanoseconds took;
+  std::string_view request_id = {};
+  const Peer& peer;
+  const Subject* subject = nullptr;
+};
+
+// Writes its access line, if it gets one. What an administrator did to what is another's always
+// does.
+void LogCall(AccessLog& access_log, const EndedCall& call);
 
 // Of one that ends now: the same, and its span. Once a call.
-void RecordCall(const Services& services, Method method, const absl::Status& status,
-                std::chrono::nanoseconds took, std::string_view request_id, const Peer& peer);
+void RecordCall(const Services& services, const EndedCall& call);
 
 }  // namespace warpfold
 

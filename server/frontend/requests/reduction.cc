@@ -154,8 +154,11 @@ void Reduction::Record(const absl::Status& status, const TaskReport& report,
   AccessLog& access_log = services_.access_log;
   const bool is_malformed = !status.ok() && IsMalformed(status);
   if (!access_log.Takes(record.code, record.total, is_malformed)) return;
-  access_log.Write(record, request_.id, {reply_.PeerName(), reply_.caller().name, reply_.span()},
-                   request_.plan.shape, status);
+  access_log.Write({.record = record,
+                    .request_id = request_.id,
+                    .peer = {reply_.PeerName(), reply_.caller().name, reply_.span()},
+                    .shape = request_.plan.shape,
+                    .status = status});
 }
 
 void Reduction::Trace(const RequestRecord& record, const TaskReport& report) const {

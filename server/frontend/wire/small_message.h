@@ -17,6 +17,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "server/core/base/caller.h"
 #include "server/frontend/wire/wire_message.h"
+#include "server/observe/log/access_log.h"
 
 namespace warpfold {
 
@@ -27,17 +28,24 @@ absl::Status ParseSmall(grpc::ByteBuffer* bytes, google::protobuf::MessageLite* 
 // What is told how a request ended: once, from any thread.
 using SmallDone = std::function<void(const absl::Status&)>;
 
+// Who asks, and what of the server it is about, which the answer notes for the access log before it
+// calls `done`. Both outlive that.
+struct Asker {
+  const Caller& caller;
+  Subject& subject;
+};
+
 // A request that has been parsed.
 struct SmallRequest {
   std::string id;  // empty where the message has none
   // Does it for its caller, writes the answer, then calls `done`.
-  std::function<void(const Caller& caller, grpc::ByteBuffer* answer, SmallDone done)> run;
+  std::function<void(const Asker& asker, grpc::ByteBuffer* answer, SmallDone done)> run;
 };
 using ParseRequest = std::function<absl::StatusOr<SmallRequest>(grpc::ByteBuffer*)>;
 
 // How to read a Request and do what it says by `answer(request, &response, done)`, where `done` is
-// a SmallDone and the other two are there until it is called. An answer that depends on who asks
-// takes the caller first: `answer(caller, request, &response, done)`.
+// a SmallDone and the other two are there until it is called. An answer that depends on who asks,
+// or notes what it is about, takes that first: `answer(asker, request, &response, done)`.
 template <typename Request, typename Response, typename Answer>
 ParseRequest ParserOfLater(Answer answer) {
   return [answer = std::move(answer)](grpc::ByteBuffer* bytes) -> absl::StatusOr<SmallRequest> {
@@ -45,15 +53,15 @@ ParseRequest ParserOfLater(Answer answer) {
     if (absl::Status parsed = ParseSmall(bytes, request.get()); !parsed.ok()) return parsed;
     SmallRequest small;
     if constexpr (requires { request->request_id(); }) small.id = request->request_id();
-    small.run = [answer, request](const Caller& caller, grpc::ByteBuffer* out, SmallDone done) {
+    small.run = [answer, request](const Asker& asker, grpc::ByteBuffer* out, SmallDone done) {
       auto response = std::make_shared<Response>();
       SmallDone encode = [request, response, out,
                           done = std::move(done)](const absl::Status& status) {
         done(status.ok() ? Encode(*response, out) : status);
       };
-      if constexpr (std::is_invocable_v<Answer, const Caller&, const Request&, Response*,
+      if constexpr (std::is_invocable_v<Answer, const Asker&, const Request&, Response*,
                                         SmallDone>) {
-        answer(caller, *request, response.get(), std::move(encode));
+        answer(asker, *request, response.get(), std::move(encode));
       } else {
         answer(*request, response.get(), std::move(encode));
       }
@@ -62,15 +70,15 @@ ParseRequest ParserOfLater(Answer answer) {
   };
 }
 
-// The same for an `answer(request, &response)`, or `answer(caller, request, &response)`, that
+// The same for an `answer(request, &response)`, or `answer(asker, request, &response)`, that
 // returns its status.
 template <typename Request, typename Response, typename Answer>
 ParseRequest ParserOf(Answer answer) {
   return ParserOfLater<Request, Response>(
-      [answer = std::move(answer)](const Caller& caller, const Request& request, Response* response,
+      [answer = std::move(answer)](const Asker& asker, const Request& request, Response* response,
                                    const SmallDone& done) {
-        if constexpr (std::is_invocable_v<Answer, const Caller&, const Request&, Response*>) {
-          done(answer(caller, request, response));
+        if constexpr (std::is_invocable_v<Answer, const Asker&, const Request&, Response*>) {
+          done(answer(asker, request, response));
         } else {
           done(answer(request, response));
         }

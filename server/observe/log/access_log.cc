@@ -10,7 +10,8 @@
 namespace warpfold {
 namespace {
 
-constexpr std::size_t kRequestIdBytesMax = 256;
+// Of a client's own words, which are longer only where they are refused for that.
+constexpr std::size_t kWordBytesMax = 256;
 
 // Our own faults and the device's are for the operator to see; the client's are the client's.
 LogLevel LevelOf(absl::StatusCode code) {
@@ -19,6 +20,8 @@ LogLevel LevelOf(absl::StatusCode code) {
   }
   return code == absl::StatusCode::kUnavailable ? LogLevel::kWarning : LogLevel::kInfo;
 }
+
+std::string_view Word(std::string_view text) { return text.substr(0, kWordBytesMax); }
 
 std::int64_t Nanoseconds(std::chrono::nanoseconds duration) { return duration.count(); }
 
@@ -46,16 +49,15 @@ bool AccessLog::Takes(absl::StatusCode code, std::chrono::nanoseconds total, boo
          fast_.Takes(fast_per_s_.load(std::memory_order_relaxed));
 }
 
-void AccessLog::Write(const RequestRecord& record, std::string_view request_id, const Peer& peer,
-                      absl::Span<const std::int64_t> shape, const absl::Status& status) {
-  const LogLevel level = LevelOf(record.code);
-  request_id = request_id.substr(0, kRequestIdBytesMax);  // refused for its size, it has any
+void AccessLog::Write(const AccessLine& line) {
+  const RequestRecord& record = line.record;
+  const Peer& peer = line.peer;
   const auto stage_ns = [&record](Stage stage) {
     return Nanoseconds(record.stages[static_cast<std::size_t>(stage)]);
   };
   std::vector<LogField> fields = {{"method", Name(record.method)},
                                   {"code", CodeName(record.code)},
-                                  {"request_id", request_id},
+                                  {"request_id", Word(line.request_id)},
                                   {"peer", peer.address},
                                   {"caller", peer.caller}};
   const auto add = [&fields](std::initializer_list<LogField> more) {
@@ -68,6 +70,14 @@ void AccessLog::Write(const RequestRecord& record, std::string_view request_id, 
     span_id = ToHex(peer.span->context.span_id);
     add({{"trace_id", trace_id}, {"span_id", span_id}});
   }
+  if (line.subject != nullptr) {
+    const auto add_word = [&add](const char* key, const std::string& word) {
+      if (!word.empty()) add({{key, Word(word)}});
+    };
+    add_word("tensor_id", line.subject->tensor_id);
+    add_word("region", line.subject->region);
+    add_word("owner", line.subject->owner);
+  }
   std::string ops;
   std::string shape_text;
   if (record.plan == nullptr) {
@@ -75,7 +85,7 @@ void AccessLog::Write(const RequestRecord& record, std::string_view request_id, 
   } else {
     const Plan& plan = *record.plan;
     ops = OpNames(plan);
-    shape_text = absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+    shape_text = absl::StrCat("[", absl::StrJoin(line.shape, ","), "]");
     add({{"ops", ops},
          {"dtype", Name(plan.dtype)},
          {"shape", shape_text},
@@ -88,8 +98,8 @@ void AccessLog::Write(const RequestRecord& record, std::string_view request_id, 
          {"device_to_host_ns", stage_ns(Stage::kDeviceToHost)},
          {"reply_ns", stage_ns(Stage::kReply)}});
   }
-  add({{"status", status.message()}});
-  log_.Write(level, "access", fields);
+  add({{"status", line.status.message()}});
+  log_.Write(LevelOf(record.code), "access", fields);
 }
 
 }  // namespace warpfold

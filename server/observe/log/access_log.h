@@ -38,6 +38,23 @@ struct Peer {
   const ServerSpan* span = nullptr;  // in its trace; null: it traces nothing
 };
 
+// What of the server a call without a tensor of its own was about; empty: nothing of the kind.
+struct Subject {
+  std::string tensor_id = {};
+  std::string region = {};
+  std::string owner = {};  // whose that is
+};
+
+// What the line of one request says.
+struct AccessLine {
+  const RequestRecord& record;  // without its plan: it could not be understood, or has no tensor
+  std::string_view request_id;
+  const Peer& peer;
+  absl::Span<const std::int64_t> shape = {};
+  const Subject* subject = nullptr;
+  const absl::Status& status;
+};
+
 // "sum,max".
 std::string OpNames(const Plan& plan);
 
@@ -53,9 +70,7 @@ class AccessLog {
   // `malformed`: it failed because its bytes are no message.
   bool Takes(absl::StatusCode code, std::chrono::nanoseconds total, bool malformed = false);
 
-  // `record` without its plan is a request that could not be understood, or has no tensor.
-  void Write(const RequestRecord& record, std::string_view request_id, const Peer& peer,
-             absl::Span<const std::int64_t> shape, const absl::Status& status);
+  void Write(const AccessLine& line);
 
  private:
   Log& log_;
