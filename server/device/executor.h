@@ -167,7 +167,7 @@ struct BatchLimits {
   int tensors = 0;        // of one batch; 0: the device takes none together
   std::size_t bytes = 0;  // of one batch
   // Batches of up to so many bytes, table and all, a GPU reads where they were staged; more of them
-  // it copies to itself first; docs/notes/open.md says which was faster.
+  // it copies to itself first; docs/notes/small_requests.md says which was faster.
   std::size_t in_place_bytes_max = std::size_t{64} << 10;
 };
 
