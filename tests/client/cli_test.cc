@@ -141,6 +141,14 @@ TEST_F(CliTest, ATensorThatNeverFitsIsExitCode2AndAFullServer3) {
   }
 }
 
+TEST_F(CliTest, AnUnknownTokenIsExitCode2) {
+  const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
+  for (const std::string& command : {"reduce " + file + " --op sum", "describe " + file}) {
+    server_.service().FailNext(1, {grpc::StatusCode::UNAUTHENTICATED, "planned", {}, {}});
+    ExpectFailure(command, 2, "planned");
+  }
+}
+
 TEST_F(CliTest, AServerThatIsNotThereIsExitCode3) {
   const auto file = WriteArray<float>("a.npy", v1::DTYPE_F32, {2}, {1, 2});
   server_.Stop();

@@ -168,7 +168,7 @@ TEST_F(CliTest, HelpIsACommandToo) {
 TEST_F(CliTest, HelpIsThisText) {
   const std::string notes =
       "Exit status:\n"
-      "0 done; 1 done, and --fail-on or diff found something; 2 the input or the usage is wrong;\n"
+      "0 done; 1 done, and --fail-on or diff found something; 2 wrong input, usage or token;\n"
       "3 the server or the network failed (health: 1), or stdout could not be written.\n"
       "\n"
       "JSON:\n"

@@ -51,7 +51,7 @@ struct Note {
 };
 inline constexpr Note kNotes[] = {
     {"Exit status",
-     "0 done; 1 done, and --fail-on or diff found something; 2 the input or the usage is wrong;\n"
+     "0 done; 1 done, and --fail-on or diff found something; 2 wrong input, usage or token;\n"
      "3 the server or the network failed (health: 1), or stdout could not be written.",
      "Of several files it is the worst, the highest. A file that is wrong does not end the "
      "others."},

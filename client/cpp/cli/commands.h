@@ -2,9 +2,9 @@
 // failure is returned and printed by main.
 //
 // Failure: absl::Status. INVALID_ARGUMENT, NOT_FOUND, OUT_OF_RANGE, UNIMPLEMENTED,
-// FAILED_PRECONDITION, PERMISSION_DENIED and a RESOURCE_EXHAUSTED that will never fit are the
-// input's or the user's (exit code 2), every other failure is the server's or the network's (exit
-// code 3). Thread safety: one command runs at a time.
+// FAILED_PRECONDITION, PERMISSION_DENIED, UNAUTHENTICATED and a RESOURCE_EXHAUSTED that will never
+// fit are the input's or the user's (exit code 2), every other failure is the server's or the
+// network's (exit code 3). Thread safety: one command runs at a time.
 #ifndef WARPFOLD_CLIENT_CPP_CLI_COMMANDS_H_
 #define WARPFOLD_CLIENT_CPP_CLI_COMMANDS_H_
 
@@ -139,7 +139,7 @@ bool ServerHas(const v1::GetServerInfoResponse& info, DType dtype);
 bool ServerHas(const v1::GetServerInfoResponse& info, Op op);
 // "f32, f64, i32"
 std::string DTypeNames(const v1::GetServerInfoResponse& info);
-// Whether the failure is the input's or the user's.
+// Whether the failure is the input's or the user's, so that another input may fare better.
 bool IsInputFault(const absl::Status& status);
 // `status` with "`what`: " before its message.
 absl::Status Prefixed(const std::string& what, const absl::Status& status);

@@ -1,7 +1,7 @@
 // `warpfold`, the command line client: flags in, a subcommand run, an exit code out.
 //
-// Exit codes: 0 done; 1 done, and found what was looked for; 2 the input or the usage is wrong; 3
-// the server or the network failed, or stdout could not be written. The message is on stderr.
+// Exit codes: 0 done; 1 done, and found what was looked for; 2 the input, usage or token is wrong;
+// 3 the server or the network failed, or stdout could not be written. The message is on stderr.
 #include <grpcpp/version_info.h>
 #include <poll.h>
 #include <unistd.h>
@@ -38,7 +38,8 @@ int Report(const absl::Status& status) {
       absl::IsDeadlineExceeded(status) && absl::StrContains(status.message(), "Deadline Exceeded");
   std::cerr << "warpfold: " << Printable(std::string(status.message()))
             << (is_ours ? "; --timeout sets another limit" : "") << "\n";
-  return IsInputFault(status) ? kExitBadInput : kExitFailure;
+  const bool is_users = IsInputFault(status) || absl::IsUnauthenticated(status);
+  return is_users ? kExitBadInput : kExitFailure;
 }
 
 // Container engines take 1 for unhealthy.
