@@ -15,7 +15,7 @@ inline std::shared_ptr<grpc::Channel> ConnectTo(
     const std::shared_ptr<grpc::ChannelCredentials>& credentials =
         grpc::InsecureChannelCredentials(),
     grpc::ChannelArguments arguments = {}) {
-  client::HaveThreadsWait();
+  client::WarmUpMutexes();
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port), credentials, arguments);
 }

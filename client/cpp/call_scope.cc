@@ -17,22 +17,22 @@ constexpr std::size_t kCopyBytesMax = 16 * 1024;
 
 Tag ToTag(void* tag) { return static_cast<Tag>(reinterpret_cast<std::intptr_t>(tag)); }
 
-// The right to look instead of sleeping, which one thread of the process has at a time: more of
-// them would take the processors from those who answer.
-class Lookout {
+// The right to busy-poll instead of sleeping, which one thread of the process has at a time: more
+// would take the processors from those who answer.
+class BusyPollRight {
  public:
-  Lookout() : is_kept_(!taken_.exchange(true, std::memory_order_acquire)) {}
-  ~Lookout() {
-    if (is_kept_) taken_.store(false, std::memory_order_release);
+  BusyPollRight() : is_held_(!taken_.exchange(true, std::memory_order_acquire)) {}
+  ~BusyPollRight() {
+    if (is_held_) taken_.store(false, std::memory_order_release);
   }
-  Lookout(const Lookout&) = delete;
-  Lookout& operator=(const Lookout&) = delete;
+  BusyPollRight(const BusyPollRight&) = delete;
+  BusyPollRight& operator=(const BusyPollRight&) = delete;
 
-  bool is_kept() const { return is_kept_; }
+  bool is_held() const { return is_held_; }
 
  private:
   inline static std::atomic<bool> taken_{false};
-  const bool is_kept_;
+  const bool is_held_;
 };
 
 }  // namespace
@@ -65,10 +65,10 @@ std::optional<Tag> CallScope::NextUntil(system_clock::time_point deadline, bool&
   return ToTag(tag);
 }
 
-std::optional<Tag> CallScope::LookFor(std::chrono::microseconds span, bool& ok) {
+std::optional<Tag> CallScope::BusyPoll(std::chrono::microseconds span, bool& ok) {
   if (span <= std::chrono::microseconds(0)) return std::nullopt;
-  const Lookout lookout;
-  if (!lookout.is_kept()) return std::nullopt;
+  const BusyPollRight right;
+  if (!right.is_held()) return std::nullopt;
   const auto end = std::chrono::steady_clock::now() + span;
   std::optional<Tag> tag;
   do {

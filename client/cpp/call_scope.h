@@ -48,8 +48,8 @@ class CallScope {
   Tag Next(bool& ok);
   // The same, until `deadline`: nullopt when it has passed.
   std::optional<Tag> NextUntil(std::chrono::system_clock::time_point deadline, bool& ok);
-  // The same, without sleeping; nullopt too when another thread of the process looks already.
-  std::optional<Tag> LookFor(std::chrono::microseconds span, bool& ok);
+  // The same for `span`, without sleeping; nullopt too where another thread of the process does.
+  std::optional<Tag> BusyPoll(std::chrono::microseconds span, bool& ok);
 
   // Leaves the queue to `pool`, which must outlive this. REQUIRES: every operation has come out.
   void LeaveQueueTo(QueuePool& pool) { heir_ = &pool; }

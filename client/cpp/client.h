@@ -84,8 +84,8 @@ inline constexpr std::int64_t kDefaultStreamThresholdBytes = 4 << 20;
 // nothing.
 inline constexpr std::int64_t kDefaultStripeThresholdBytes = 16 << 20;
 
-// 5 ms, or 0 where there are fewer than four processors, which looking would take from those who
-// answer. A thread that has slept for a millisecond is awake some 50 to 150 us after the answer
+// 5 ms, or 0 where there are fewer than four processors, which busy-polling would take from those
+// who answer. A thread that has slept for a millisecond is awake some 50 to 150 us after the answer
 // came, on a virtual machine, where a GPU reduces 4 GiB in 930.
 std::chrono::microseconds DefaultSpinMax();
 
@@ -109,7 +109,8 @@ struct ClientOptions {
   // No stripe but the last is smaller. Of 64 MiB four moved 8.2 GB/s and sixteen 5.9.
   std::int64_t stripe_bytes_min = 16 << 20;
   // Of reductions of tensors that are on the server, or shared with it: how long the calling thread
-  // looks for the answer before it sleeps; 0: not at all. One thread of a process at a time does.
+  // busy-polls for the answer before it sleeps; 0: not at all. One thread of a process at a
+  // time does.
   std::chrono::microseconds spin_max = DefaultSpinMax();
   // Of the rules for numbers (reduction.proto) by which every answer has to come about: a server
   // that has others refuses with FAILED_PRECONDITION `required_numerics_version`. 0: any.

@@ -94,7 +94,7 @@ CallReply Connection::Unary(const char* method, const std::string& head,
   call->StartCall();
   call->Finish(&reply.response, &reply.status, AsTag(kFinished));
   bool ok = false;
-  if (!scope.LookFor(limits.spin_max, ok).has_value()) scope.Next(ok);
+  if (!scope.BusyPoll(limits.spin_max, ok).has_value()) scope.Next(ok);
   scope.LeaveQueueTo(queues_);
   reply.pushback_ms = context.PushbackTrailer();
   return reply;

@@ -84,7 +84,7 @@ enum class ConnectionUse {
 struct CallLimits {
   std::chrono::system_clock::time_point deadline;
   std::stop_token stop;  // a stop request cancels the call
-  // Of a unary call: how long the calling thread looks for the answer before it sleeps
+  // Of a unary call: how long the calling thread busy-polls for the answer before it sleeps
   // (ClientOptions::spin_max).
   std::chrono::microseconds spin_max{0};
   // Of Stream, instead of the deadline: the attempt ends with DEADLINE_EXCEEDED at

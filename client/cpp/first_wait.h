@@ -1,4 +1,4 @@
-// Has threads wait for a mutex, once in a process, before it can do harm.
+// Warms Abseil's mutexes up, once in a process, before their first wait can do harm.
 //
 // When first one of Abseil's mutexes has two threads that wait, Abseil asks for the processor's
 // frequency: it opens a file that most machines do not have, which leaves ENOENT in errno, and
@@ -39,7 +39,7 @@ void WaitByTwo(const Before& before, const After& after) {
 }
 
 // Call before gRPC connects.
-inline void HaveThreadsWait() {
+inline void WarmUpMutexes() {
   [[maybe_unused]] static const bool waited = [] {
     WaitByTwo([] {}, [] {});
     return true;

@@ -1,5 +1,5 @@
-// Calls that look for their answer before they sleep (CallLimits::spin_max), against the fake
-// service: the same outcomes, and nobody looks beyond the call's end.
+// Calls that busy-poll for their answer before they sleep (CallLimits::spin_max), against the fake
+// service: the same outcomes, and nobody polls beyond the call's end.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -20,7 +20,7 @@ using std::chrono::system_clock;
 
 constexpr std::chrono::hours kAnHour(1);
 
-CallReply Look(FakeServer& server, milliseconds timeout, const std::stop_token& stop = {}) {
+CallReply Call(FakeServer& server, milliseconds timeout, const std::stop_token& stop = {}) {
   Connection connection(server.address(), {});
   v1::ReduceRequest request;
   ValuesOf(request).mutable_tensor()->set_dtype(v1::DTYPE_F32);
@@ -31,13 +31,13 @@ CallReply Look(FakeServer& server, milliseconds timeout, const std::stop_token& 
                           {system_clock::now() + timeout, stop, kAnHour});
 }
 
-TEST(LookTest, TheAnswerIsHeardByWhoLooksAndByWhoSleepsMeanwhile) {
+TEST(BusyPollTest, TheAnswerIsHeardByWhoPollsAndByWhoSleepsMeanwhile) {
   FakeServer server;
   std::vector<std::jthread> callers;
   for (int i = 0; i < 3; ++i) {
     callers.emplace_back([&] {
       for (int call = 0; call < 20; ++call) {
-        const CallReply reply = Look(server, milliseconds(60'000));
+        const CallReply reply = Call(server, milliseconds(60'000));
         EXPECT_TRUE(reply.status.ok()) << reply.status.error_message();
         EXPECT_TRUE(reply.response.Valid());
       }
@@ -47,15 +47,15 @@ TEST(LookTest, TheAnswerIsHeardByWhoLooksAndByWhoSleepsMeanwhile) {
   EXPECT_EQ(server.service().unary_calls(), 60);
 }
 
-TEST(LookTest, ADeadlineEndsTheLook) {
+TEST(BusyPollTest, ADeadlineEndsIt) {
   FakeServer server;
   server.service().Hang();
-  EXPECT_EQ(Look(server, milliseconds(50)).status.error_code(),
+  EXPECT_EQ(Call(server, milliseconds(50)).status.error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
   server.service().Release();
 }
 
-TEST(LookTest, AStopEndsTheLook) {
+TEST(BusyPollTest, AStopEndsIt) {
   FakeServer server;
   server.service().Hang();
   std::stop_source stop;
@@ -63,7 +63,7 @@ TEST(LookTest, AStopEndsTheLook) {
     while (server.service().unary_calls() < 1) std::this_thread::yield();
     stop.request_stop();
   });
-  EXPECT_EQ(Look(server, milliseconds(60'000), stop.get_token()).status.error_code(),
+  EXPECT_EQ(Call(server, milliseconds(60'000), stop.get_token()).status.error_code(),
             grpc::StatusCode::CANCELLED);
   server.service().Release();
 }

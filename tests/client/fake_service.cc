@@ -350,7 +350,7 @@ grpc::Status FakeService::GetServerInfo(grpc::ServerContext* context,
 }
 
 FakeServer::FakeServer(Pings pings) {
-  HaveThreadsWait();  // some of its clients try once
+  WarmUpMutexes();  // some of its clients try once
   int port = 0;
   grpc::ServerBuilder builder;
   // A window that grows would take all of a stream at once, whose client then sees no progress.

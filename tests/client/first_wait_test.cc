@@ -8,7 +8,7 @@ namespace warpfold::client {
 namespace {
 
 TEST(FirstWaitTest, ThreadsThatWaitFromThenOnLeaveErrnoAlone) {
-  HaveThreadsWait();
+  WarmUpMutexes();
   WaitByTwo([] { errno = 0; },
             [] {
               EXPECT_TRUE(errno == 0 || errno == EAGAIN) << errno;  // EAGAIN: woken before it slept

@@ -274,7 +274,7 @@ void ServerTimes::Add(const ServerTimes& other) {
 
 absl::StatusOr<LoadReport> RunLoad(const LoadOptions& options, std::span<const std::byte> payload,
                                    LoadCounters& counters) {
-  HaveThreadsWait();
+  WarmUpMutexes();
   std::vector<ClientResult> results(static_cast<std::size_t>(options.clients));
   std::atomic<bool> failed = false;
   steady_clock::time_point start;
