@@ -1,13 +1,16 @@
 // What elements stand for, and what numbers become as elements: by arithmetic on powers of two, so
-// that nothing is shared with kernels/element.h but the types.
+// that nothing is shared with kernels/dtypes/element.h but the types.
 #ifndef WARPFOLD_TESTS_KERNELS_NUMBERS_H_
 #define WARPFOLD_TESTS_KERNELS_NUMBERS_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "kernels/dtypes/element.h"
 #include "tests/kernels/reference.h"
@@ -58,31 +61,42 @@ inline double Number(F8E5M2 x) {
   return DecodeFloat16(static_cast<std::uint16_t>(x.bits << 8), 10);
 }
 
+// The numbers of a T from 0 on, each at its bits, and behind the largest what would come next: it
+// counts as one, as it is rounded to from halfway on.
+template <typename T>
+const std::vector<double>& MagnitudesOf() {
+  static const std::vector<double> numbers = [] {
+    constexpr int kLargest = std::is_same_v<T, F8E4M3> ? 0x7e : 0x7b;
+    std::vector<double> all;
+    for (int bits = 0; bits <= kLargest; ++bits) {
+      all.push_back(Number(T{static_cast<std::uint8_t>(bits)}));
+    }
+    all.push_back(2 * all[kLargest] - all[kLargest - 1]);
+    return all;
+  }();
+  return numbers;
+}
+
 // The nearest one, of two equally near ones that whose last bit is 0; past the largest infinity, or
-// NaN where there is none. By looking at all.
+// NaN where there is none.
 template <typename T>
 T EncodeByteFloat(double x) {
-  const auto nan = T{static_cast<std::uint8_t>(std::is_same_v<T, F8E4M3> ? 0x7f : 0x7e)};
+  constexpr bool kHasInfinity = !std::is_same_v<T, F8E4M3>;
+  const T nan{kHasInfinity ? std::uint8_t{0x7e} : std::uint8_t{0x7f}};
   if (std::isnan(x)) return nan;
-  const int sign = std::signbit(x) ? 0x80 : 0;
-  // What comes after the largest number counts as one: it is rounded to from halfway on.
-  const int largest = std::is_same_v<T, F8E4M3> ? 0x7e : 0x7b;
   const double size = std::fabs(x);
-  const double step = Number(T{static_cast<std::uint8_t>(largest)}) -
-                      Number(T{static_cast<std::uint8_t>(largest - 1)});
-  int best = 0;
-  double best_distance = size;
-  for (int bits = 1; bits <= largest + 1; ++bits) {
-    const double number = bits <= largest ? Number(T{static_cast<std::uint8_t>(bits)})
-                                          : Number(T{static_cast<std::uint8_t>(largest)}) + step;
-    const double distance = std::fabs(size - number);
-    if (distance < best_distance || (distance == best_distance && bits % 2 == 0)) {
-      best = bits;
-      best_distance = distance;
-    }
+  const std::vector<double>& numbers = MagnitudesOf<T>();
+  const auto last = std::prev(numbers.end());
+  auto best = std::lower_bound(numbers.begin(), last, size);
+  if (best != numbers.begin()) {
+    const auto below = std::prev(best);
+    const double up = *best - size;
+    const double down = size - *below;
+    if (down < up || (down == up && (below - numbers.begin()) % 2 == 0)) best = below;
   }
-  if (best == largest + 1 && std::is_same_v<T, F8E4M3>) return nan;
-  return T{static_cast<std::uint8_t>(sign | best)};
+  if (best == last && !kHasInfinity) return nan;
+  const int sign = std::signbit(x) ? 0x80 : 0;
+  return T{static_cast<std::uint8_t>(sign | static_cast<int>(best - numbers.begin()))};
 }
 
 inline double Number(Half x) { return DecodeFloat16(x.bits, 10); }

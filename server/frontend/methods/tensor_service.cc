@@ -77,9 +77,9 @@ void TensorServiceImpl::ServeTensors() {
       services_, Method::kDeleteTensor,
       [this](const Asker& asker, const auto& request, auto* /*response*/) {
         asker.subject.tensor_id = request.tensor_id();
-        absl::StatusOr<std::string> owner =
+        const absl::StatusOr<std::string> owner =
             services_.tensors.Delete(asker.caller, request.tensor_id());
-        if (owner.ok()) asker.subject.owner = *std::move(owner);
+        if (owner.ok()) asker.subject.owner = *owner;
         return owner.status();
       }));
   Serve(SmallHandler::Here<v1::ListTensorsRequest, v1::ListTensorsResponse>(
