@@ -92,7 +92,7 @@ void ReadLine::See(Client& client) {
 }
 
 ReadLine::Rules ReadLine::OfCalls() {
-  return {.shared_turns = 2 * Processors(), .turn_max = std::nullopt};
+  return {.shared_turns = (3 * Processors() + 1) / 2, .turn_max = std::nullopt};
 }
 
 ReadLine::Rules ReadLine::OfItems() {
