@@ -5,8 +5,8 @@
 #include <string>
 
 #include "server/check/report.h"
-#include "server/listen_port.h"
 #include "server/system/listen_address.h"
+#include "server/system/listen_port.h"
 
 namespace warpfold {
 

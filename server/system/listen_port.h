@@ -1,6 +1,6 @@
 // Whether a port that the server is to listen on is free, and who holds it.
-#ifndef WARPFOLD_SERVER_LISTEN_PORT_H_
-#define WARPFOLD_SERVER_LISTEN_PORT_H_
+#ifndef WARPFOLD_SERVER_SYSTEM_LISTEN_PORT_H_
+#define WARPFOLD_SERVER_SYSTEM_LISTEN_PORT_H_
 
 #include <optional>
 #include <string>
@@ -34,4 +34,4 @@ absl::Status CheckFree(const std::string& option, const HostPort& address);
 
 }  // namespace warpfold
 
-#endif  // WARPFOLD_SERVER_LISTEN_PORT_H_
+#endif  // WARPFOLD_SERVER_SYSTEM_LISTEN_PORT_H_

@@ -1,4 +1,4 @@
-#include "server/listen_port.h"
+#include "server/system/listen_port.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
