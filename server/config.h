@@ -49,6 +49,7 @@ struct Config {
   Compression compression = Compression::kRefused;
 
   // Connections.
+  std::int64_t max_connections = 8192;
   int max_streams_per_connection = 128;
   std::int64_t handshake_timeout_ms = 10000;
   std::int64_t connection_idle_timeout_ms = 600'000;  // 0: none

@@ -44,6 +44,11 @@ constexpr ConfigOption kOptions[] = {
     {"compression", &Config::compression, "", kAtStart,
      "Messages that clients compress (gzip, deflate); taken: of one gRPC takes the memory of all "
      "of it, up to a thousand times what was sent, before its size is known"},
+    {"max-connections", &Config::max_connections, "connections", kOnReload,
+     "Connections at a time, at all addresses together: of two descriptors each, of half of those "
+     "that the server itself does not need; a client's address has no more than it leaves to the "
+     "others; one beyond is closed at once",
+     1, 1 << 24},
     {"max-streams-per-connection", &Config::max_streams_per_connection, "calls", kAtStart,
      "Calls at a time on one connection; gRPC's clients let more of them wait", 1, 1 << 20},
     {"handshake-timeout-ms", &Config::handshake_timeout_ms, "ms", kAtStart,

@@ -11,8 +11,7 @@ namespace {
 
 ConnectionLimits ConnectionLimitsOf(const Config& config) {
   using Ms = std::chrono::milliseconds;
-  return {.connections_max =
-              ConnectionsThatFit(OpenFilesLimit().soft, config.listen_addresses().size()),
+  return {.connections_max = ConnectionsMaxOf(config),
           .streams_max = config.max_streams_per_connection,
           .handshake_timeout = Ms(config.handshake_timeout_ms),
           .idle_timeout = Ms(config.connection_idle_timeout_ms),
@@ -23,6 +22,10 @@ ConnectionLimits ConnectionLimitsOf(const Config& config) {
 }
 
 }  // namespace
+
+std::int64_t ConnectionsMaxOf(const Config& config) {
+  return std::min(config.max_connections, ConnectionsThatFit(OpenFilesLimit().soft));
+}
 
 Limits LimitsOf(const Config& config) {
   Limits limits = config.limits();

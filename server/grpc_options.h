@@ -2,6 +2,8 @@
 #ifndef WARPFOLD_SERVER_GRPC_OPTIONS_H_
 #define WARPFOLD_SERVER_GRPC_OPTIONS_H_
 
+#include <cstdint>
+
 #include "server/config.h"
 #include "server/core/base/limits.h"
 #include "server/device/backend/backend.h"
@@ -12,6 +14,7 @@ namespace warpfold {
 
 // Of the configuration, and what the descriptors leave of it.
 Limits LimitsOf(const Config& config);
+std::int64_t ConnectionsMaxOf(const Config& config);
 
 // `tls` outlives the server; null: no TLS.
 GrpcServerOptions GrpcOptionsOf(const Config& config, const Devices& devices, TlsCertificate* tls,

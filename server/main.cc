@@ -121,7 +121,7 @@ void EndAfter(std::chrono::milliseconds time, int exit_code) {
 void WarnOfFewOpenFiles(Log& log) {
   const std::int64_t open_files = OpenFilesLimit().soft;
   if (open_files >= kOpenFilesWanted) return;
-  log.Write(LogLevel::kWarning, "few open files are allowed: each connection takes one",
+  log.Write(LogLevel::kWarning, "few open files are allowed: each connection takes two",
             {{"limit", open_files}, {"wanted", kOpenFilesWanted}});
 }
 

@@ -42,12 +42,10 @@ std::int64_t RegionsThatFit(std::int64_t open_files) {
   return std::max<std::int64_t>(1, open_files / 4);
 }
 
-int ConnectionsThatFit(std::int64_t open_files, std::size_t listeners) {
-  constexpr std::int64_t kFew = 4;
-  constexpr int kMost = std::numeric_limits<int>::max() - 1;  // to gRPC the largest is no number
-  const std::int64_t half = (open_files - kOpenFilesNeeded) / 2;
-  return static_cast<int>(
-      std::clamp<std::int64_t>(half / static_cast<std::int64_t>(listeners), kFew, kMost));
+std::int64_t ConnectionsThatFit(std::int64_t open_files) {
+  constexpr std::int64_t kFew = 2;
+  constexpr std::int64_t kOfEach = 2;
+  return std::max(kFew, (open_files - kOpenFilesNeeded) / 2 / kOfEach);
 }
 
 }  // namespace warpfold

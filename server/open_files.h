@@ -1,10 +1,9 @@
-// How many descriptors this process may have open: each connection takes one.
+// How many descriptors this process may have open: each connection takes two.
 //
 // Safe from any thread.
 #ifndef WARPFOLD_SERVER_OPEN_FILES_H_
 #define WARPFOLD_SERVER_OPEN_FILES_H_
 
-#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -34,9 +33,9 @@ std::int64_t RaiseOpenFiles();
 // that most are left for connections.
 std::int64_t RegionsThatFit(std::int64_t open_files);
 
-// To each of `listeners` so many connections that the server itself and regions have descriptors,
-// too, whoever connects.
-int ConnectionsThatFit(std::int64_t open_files, std::size_t listeners);
+// So many connections, of two descriptors each (acceptor.h), that the server itself and regions
+// have some, too, whoever connects.
+std::int64_t ConnectionsThatFit(std::int64_t open_files);
 
 }  // namespace warpfold
 

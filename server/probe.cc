@@ -48,12 +48,21 @@ DeviceWork ToWork(const Executor& executor) {
           .staging_buffer_wait_seconds = seconds(use.staging_buffer_wait_time)};
 }
 
+ConnectionOccupancy ToConnections(const ConnectionCounts& counts) {
+  return {.open = static_cast<double>(counts.open),
+          .accepted = static_cast<double>(counts.accepted),
+          .refused_full = static_cast<double>(counts.refused_full),
+          .refused_share = static_cast<double>(counts.refused_share),
+          .refused_descriptors = static_cast<double>(counts.refused_descriptors)};
+}
+
 }  // namespace
 
 Occupancy Probe(const ProbedParts& parts) {
   const AdmissionState admitted = parts.admission.state();
   const SchedulerState scheduled = parts.scheduler.state();
   Occupancy now;
+  now.connections = ToConnections(parts.acceptor.counts());
   now.devices_lost = static_cast<double>(scheduled.devices_lost);
   now.devices_serving = parts.scheduler.device_count() - now.devices_lost;
   now.queue_depth = static_cast<double>(scheduled.queued);

@@ -10,6 +10,7 @@
 #include "server/core/scheduling/scheduler.h"
 #include "server/core/tensors/tensor_table.h"
 #include "server/device/backend/backend.h"
+#include "server/frontend/grpc/acceptor.h"
 #include "server/frontend/grpc/tls.h"
 #include "server/memory_limit.h"
 #include "server/memory_watch.h"
@@ -28,6 +29,7 @@ struct ProbedParts {
   const MemoryLimit& memory_limit;
   const MemoryWatch& memory_watch;
   const TlsCertificate* tls;  // null: no TLS
+  const Acceptor& acceptor;
 };
 
 // All but `ready`, which is the server's to say.

@@ -157,6 +157,7 @@ class Prober final : public SelfProbe {
     const OwnedDescriptor client(
         socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (client.get() < 0) return Unreached("socket", std::strerror(errno));
+    TellOwn(client.get(), address);
     if (connect(client.get(), address.get(), address.size) != 0) {
       if (errno != EINPROGRESS) return Unreached("connect", std::strerror(errno));
       if (!Await(pollfd{client.get(), POLLOUT, 0}, end)) return Unreached("connect", "no answer");
@@ -171,6 +172,16 @@ class Prober final : public SelfProbe {
       return Unreached("send", std::strerror(errno));
     }
     return TakeAnswer(client.get(), uses_tls, end);
+  }
+
+  // The address of this host at which the server listens is one to come from, too.
+  void TellOwn(int client, SocketAddress own) const {
+    if (own.storage.ss_family == AF_UNIX || !options_.before_connect) return;
+    SetPort(own, 0);
+    auto* const at = reinterpret_cast<sockaddr*>(&own.storage);
+    if (bind(client, at, own.size) == 0 && getsockname(client, at, &own.size) == 0) {
+      options_.before_connect(own);
+    }
   }
 
   absl::Status TakeAnswer(int client, bool uses_tls, ProbeClock::time_point end) const {

@@ -1,8 +1,7 @@
 // Whether new clients reach the server: a thread that connects to each of its addresses every
-// second, as a client would, and waits for the first words of gRPC's or of TLS'. A listener that no
-// longer accepts (gRPC's after its first EMFILE), event threads that hang, a machine without
-// descriptors: calls of clients that are connected see none of it, and new ones are lost in
-// silence.
+// second, as a client would, and waits for the first words of gRPC's or of TLS'. Event threads that
+// hang, a machine without descriptors, as many connections as there may be: calls of clients that
+// are connected see none of it, and new ones are lost in silence.
 //
 // No client's certificate is needed: with TLS the probe ends at the server's answer to its hello.
 #ifndef WARPFOLD_SERVER_SELF_PROBE_H_
@@ -15,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/system/host_port.h"
 #include "server/system/listen_address.h"
 
 namespace warpfold {
@@ -43,6 +43,8 @@ struct SelfProbeOptions {
   // Where the server listens, with the ports that it has; "0.0.0.0:50051" is probed by loopback.
   std::vector<ListenAddress> addresses;
   bool uses_tls = false;  // at those with a port
+  // Told of the address from which the next connection comes, where it is one of TCP.
+  std::function<void(const SocketAddress& own)> before_connect{};
   std::chrono::milliseconds every{1000};
   std::chrono::milliseconds timeout{2000};
   // Told of every probe, by the probe's own thread. OK, or UNAVAILABLE "ADDRESS: why".

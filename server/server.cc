@@ -13,7 +13,6 @@
 #include "server/callers_file.h"
 #include "server/config_options.h"
 #include "server/device/host_bytes.h"
-#include "server/end_connections.h"
 #include "server/grpc_options.h"
 #include "server/observe/gpu/gpu_metrics.h"
 #include "server/observe/metrics/occupancy.h"
@@ -25,7 +24,6 @@
 #include "server/startup.h"
 #include "server/system/listen_port.h"
 #include "server/system/nvml.h"
-#include "server/system/socket_file.h"
 #include "server/thread_limit.h"
 #include "server/version.h"
 
@@ -192,7 +190,8 @@ absl::Status Server::StartMetrics() {
                           .log = log_,
                           .memory_limit = memory_limit_,
                           .memory_watch = *memory_watch_,
-                          .tls = tls_.get()};
+                          .tls = tls_.get(),
+                          .acceptor = grpc_->acceptor()};
   auto occupancy = std::make_shared<OccupancyCollector>([this, parts] {
     Occupancy now = Probe(parts);
     now.ready = ready_ && reachable_ && has_device();
@@ -208,8 +207,9 @@ absl::Status Server::StartMetrics() {
   } else {
     log_.Write(LogLevel::kDebug, "no GPU metrics", {{"status", nvml.status().message()}});
   }
+  // The page's library does not say who holds a port.
   const HostPort address = *ParseHostPort(config_.metrics_address);
-  if (absl::Status free = CheckFree("metrics-address", address); !free.ok()) return free;
+  if (absl::Status free = Listen("metrics-address", address).status(); !free.ok()) return free;
   MetricsServerOptions options{.address = config_.metrics_address};
   if (config_.metrics_tls == Switch::kOn) options.tls_context = [this] { return tls_->Context(); };
   if (config_.metrics_auth == Switch::kOn) {
@@ -238,13 +238,10 @@ Admitted Server::Admit(CallerTable callers) const {
 }
 
 absl::Status Server::StartGrpc(CallerTable callers) {
-  const GrpcServerOptions options = GrpcOptionsOf(config_, devices_, tls_.get(), spans_.get());
-  for (const ListenAddress& address : options.listen) {
-    const UnixSocket* socket = address.unix_socket();
-    absl::Status free =
-        socket != nullptr ? CheckFree(*socket) : CheckFree("listen-address", *address.tcp());
-    if (!free.ok()) return free;
-  }
+  GrpcServerOptions options = GrpcOptionsOf(config_, devices_, tls_.get(), spans_.get());
+  options.on_connection_refused = [this](const std::string& peer, const absl::Status& why) {
+    OnConnectionRefused(peer, why);
+  };
   absl::StatusOr<std::unique_ptr<GrpcServer>> grpc =
       GrpcServer::Start(options, Admit(std::move(callers)), admission_, *scheduler_, tensors_,
                         regions_, metrics_, access_log_);
@@ -253,14 +250,21 @@ absl::Status Server::StartGrpc(CallerTable callers) {
   return absl::OkStatus();
 }
 
+// The acceptor's thread.
+void Server::OnConnectionRefused(const std::string& peer, const absl::Status& why) {
+  constexpr std::int64_t kLinesPerS = 1;
+  if (!refused_lines_.Takes(kLinesPerS)) return;
+  log_.Write(LogLevel::kWarning, "connection refused", {{"peer", peer}, {"status", why.message()}});
+}
+
 absl::Status Server::StartSelfProbe() {
   const std::chrono::milliseconds patience(config_.exit_when_unready_ms);
   absl::StatusOr<std::unique_ptr<SelfProbe>> self_probe = SelfProbe::Start(
       {.addresses = grpc_->addresses(),
        .uses_tls = config_.uses_tls(),
-       .on_probe = [this, patience](const absl::Status& probed, const Reach& reach) {
-         OnSelfProbe(probed, reach, patience);
-       }});
+       .before_connect = [this](const SocketAddress& own) { grpc_->acceptor().ExpectOwn(own); },
+       .on_probe = [this, patience](const absl::Status& probed,
+                                    const Reach& reach) { OnSelfProbe(probed, reach, patience); }});
   if (!self_probe.ok()) return self_probe.status();
   self_probe_ = *std::move(self_probe);
   return absl::OkStatus();
@@ -343,6 +347,7 @@ void Server::TakeLimits() {
   tensors_.SetLimits(limits.resident);
   regions_.SetLimits(limits.regions);
   grpc_->SetLimits(limits);
+  grpc_->acceptor().SetConnectionsMax(ConnectionsMaxOf(config_));
 }
 
 void Server::StopServing() {
@@ -358,8 +363,7 @@ void Server::EndConnectionsAfter(std::chrono::milliseconds timeout,
   constexpr absl::Duration kLastWords = absl::Milliseconds(500);  // for who reads its cancellation
   absl::Duration patience = absl::FromChrono(timeout) + kLastWords;
   while (!ended.WaitForNotificationWithTimeout(patience)) {
-    int count = 0;
-    for (const ListenAddress& address : grpc_->addresses()) count += EndConnections(address);
+    const std::int64_t count = grpc_->acceptor().EndAll();
     if (count > 0) {
       log_.Write(LogLevel::kWarning, "ended connections that outlasted the drain",
                  {{"connections", count}});

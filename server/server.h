@@ -27,6 +27,7 @@
 #include "server/memory_plan.h"
 #include "server/memory_watch.h"
 #include "server/observe/log/access_log.h"
+#include "server/observe/log/line_rate.h"
 #include "server/observe/log/log.h"
 #include "server/observe/metrics/metrics.h"
 #include "server/observe/metrics/metrics_server.h"
@@ -91,6 +92,7 @@ class Server {
   absl::Status StartGrpc(CallerTable callers);
   std::string ListenText() const;
   void TakeLimits();
+  void OnConnectionRefused(const std::string& peer, const absl::Status& why);
   absl::Status StartSelfProbe();
   void OnSelfProbe(const absl::Status& probed, const Reach& reach,
                    std::chrono::milliseconds patience);
@@ -115,6 +117,7 @@ class Server {
   Metrics metrics_;
   AccessLog access_log_;
   PageGuard page_guard_;
+  LineRate refused_lines_;
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<TlsCertificate> tls_;  // null: no TLS

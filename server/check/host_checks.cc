@@ -42,7 +42,7 @@ void CheckOpenFiles(std::int64_t files, CheckReport& report) {
                                ? "unlimited"
                                : absl::StrCat("up to ", files);
   const std::string remedy =
-      absl::StrCat("each connection takes one: raise the hard limit to ", kOpenFilesWanted,
+      absl::StrCat("each connection takes two: raise the hard limit to ", kOpenFilesWanted,
                    " (ulimit -Hn, LimitNOFILE=, --ulimit nofile=)");
   if (files >= kOpenFilesWanted) {
     report.Ok(kHost, "open files", text);
@@ -80,7 +80,7 @@ void CheckMemory(const Config& config, Backend backend, int device_count, const 
 
 void CheckPorts(const Config& config, CheckReport& report) {
   std::set<std::string> files;
-  std::vector<TriedPort> taken;  // until all are tried: one may exclude another
+  std::vector<ListeningPort> taken;  // until all are tried: one may exclude another
   for (const ListenAddress& address : config.listen_addresses()) {
     if (const UnixSocket* socket = address.unix_socket(); socket != nullptr) {
       // By links a file may have several paths: the server that came last would replace it.
@@ -95,8 +95,8 @@ void CheckPorts(const Config& config, CheckReport& report) {
       }
       continue;
     }
-    TriedPort tried = CheckPort("listen-address", *address.tcp(),
-                                /*speaks_grpc=*/!config.uses_tls(), report);
+    ListeningPort tried = CheckPort("listen-address", *address.tcp(),
+                                    /*speaks_grpc=*/!config.uses_tls(), report);
     // One that the system chose may be the next's.
     if (address.tcp()->port != 0) taken.push_back(std::move(tried));
   }

@@ -62,10 +62,10 @@ void AddHeld(const std::string& option, const HostPort& at, bool speaks_grpc,
 
 }  // namespace
 
-TriedPort CheckPort(const std::string& option, const HostPort& address, bool speaks_grpc,
-                    CheckReport& report) {
+ListeningPort CheckPort(const std::string& option, const HostPort& address, bool speaks_grpc,
+                        CheckReport& report) {
   const std::string check = absl::StrCat("port ", ToString(address));
-  TriedPort tried = TryPort(address);
+  ListeningPort tried = TryListening(address);
   const int error = tried.error;
   if (error == 0) {
     report.Ok(kSubject, check, address.port == 0 ? "any that is free" : "free");

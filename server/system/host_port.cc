@@ -62,6 +62,25 @@ std::vector<SocketAddress> Resolve(const HostPort& address) {
   return addresses;
 }
 
+int PortOf(const SocketAddress& address) {
+  in_port_t port = 0;
+  if (address.storage.ss_family == AF_INET) {
+    port = reinterpret_cast<const sockaddr_in&>(address.storage).sin_port;
+  } else if (address.storage.ss_family == AF_INET6) {
+    port = reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_port;
+  }
+  return ntohs(port);
+}
+
+void SetPort(SocketAddress& address, int port) {
+  const in_port_t number = htons(static_cast<in_port_t>(port));
+  if (address.storage.ss_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6&>(address.storage).sin6_port = number;
+  } else {
+    reinterpret_cast<sockaddr_in&>(address.storage).sin_port = number;
+  }
+}
+
 std::string ToString(const SocketAddress& address) {
   char host[NI_MAXHOST];
   char port[NI_MAXSERV];

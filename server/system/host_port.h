@@ -35,6 +35,11 @@ struct SocketAddress {
 // system what a name stands for, and may wait.
 std::vector<SocketAddress> Resolve(const HostPort& address);
 
+// 0: it has none.
+int PortOf(const SocketAddress& address);
+// REQUIRES: of IPv4 or IPv6.
+void SetPort(SocketAddress& address, int port);
+
 // As numbers: "127.0.0.1:50051"; empty: it is none with a port.
 std::string ToString(const SocketAddress& address);
 

@@ -20,8 +20,6 @@ struct UnixSocket {
   std::string path;  // absolute
   mode_t mode = kDefaultMode;
   std::string group{};  // its name or number; empty: the server's own
-  // As its connections have it, where the server has made it (socket_file.h); empty: as `path`.
-  std::string made_as{};
 };
 
 struct ListenAddress {

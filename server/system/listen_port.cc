@@ -1,5 +1,6 @@
 #include "server/system/listen_port.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,18 +20,50 @@
 namespace warpfold {
 namespace {
 
+SocketAddress EveryAddress(int family, int port) {
+  SocketAddress every;
+  every.storage.ss_family = static_cast<sa_family_t>(family);
+  every.size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  SetPort(every, port);
+  return every;
+}
+
 // errno says why on a negative one.
-OwnedDescriptor Listen(const SocketAddress& address) {
-  OwnedDescriptor listener(socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+OwnedDescriptor ListenAt(const SocketAddress& address) {
+  OwnedDescriptor listener(
+      socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (listener.get() < 0) return listener;
   // As servers do: a port that closed a moment ago is free.
   const int on = 1;
   setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (address.get()->sa_family == AF_INET6) {
+    const int off = 0;  // every address of IPv4, too
+    setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  }
   // Two may bind a port with that option; the second cannot listen.
-  if (bind(listener.get(), address.get(), address.size) != 0 || listen(listener.get(), 1) != 0) {
+  if (bind(listener.get(), address.get(), address.size) != 0 ||
+      listen(listener.get(), SOMAXCONN) != 0) {
     return OwnedDescriptor(-1);
   }
   return listener;
+}
+
+int PortOf(int listener) {
+  SocketAddress own{.size = sizeof(sockaddr_storage)};
+  getsockname(listener, reinterpret_cast<sockaddr*>(&own.storage), &own.size);
+  return warpfold::PortOf(own);
+}
+
+// Adds one that listens at `address`, with the port that the others have.
+void Add(SocketAddress address, ListeningPort& listening) {
+  if (listening.port != 0) SetPort(address, listening.port);
+  OwnedDescriptor listener = ListenAt(address);
+  if (listener.get() >= 0) {
+    listening.port = PortOf(listener.get());
+    listening.sockets.push_back(std::move(listener));
+  } else if (listening.error != EADDRINUSE) {
+    listening.error = errno;
+  }
 }
 
 // The inodes of the sockets that listen on `port`, as /proc/net/tcp lists them:
@@ -91,26 +124,27 @@ std::optional<PortHolder> FindPortHolder(int port) {
   return std::nullopt;
 }
 
-TriedPort TryPort(const HostPort& address) {
-  TriedPort tried{.error = EADDRNOTAVAIL};
-  // A name may have an address that this host lacks, such as ::1, beside one that it has.
-  for (const SocketAddress& one : Resolve(address)) {
-    OwnedDescriptor listener = Listen(one);
-    if (listener.get() >= 0) {
-      tried.held.push_back(std::move(listener));
-    } else if (tried.error != EADDRINUSE) {
-      tried.error = errno;
+ListeningPort TryListening(const HostPort& address) {
+  ListeningPort listening{.error = EADDRNOTAVAIL};
+  if (address.is_every_address()) {
+    Add(EveryAddress(AF_INET6, address.port), listening);
+    // A host without IPv6.
+    if (listening.sockets.empty() && listening.error != EADDRINUSE) {
+      Add(EveryAddress(AF_INET, address.port), listening);
     }
+  } else {
+    // A name may have an address that this host lacks, such as ::1, beside one that it has.
+    for (const SocketAddress& one : Resolve(address)) Add(one, listening);
   }
-  if (!tried.held.empty()) tried.error = 0;
-  return tried;
+  if (!listening.sockets.empty()) listening.error = 0;
+  return listening;
 }
 
-absl::Status CheckFree(const std::string& option, const HostPort& address) {
-  const int error = TryPort(address).error;
-  if (error == 0) return absl::OkStatus();
-  std::string why = std::strerror(error);
-  const auto holder = error == EADDRINUSE ? FindPortHolder(address.port) : std::nullopt;
+absl::StatusOr<ListeningPort> Listen(const std::string& option, const HostPort& address) {
+  ListeningPort listening = TryListening(address);
+  if (listening.error == 0) return listening;
+  std::string why = std::strerror(listening.error);
+  const auto holder = listening.error == EADDRINUSE ? FindPortHolder(address.port) : std::nullopt;
   if (holder.has_value()) {
     why = absl::StrCat("held by ", holder->command, " (pid ", holder->pid, ")");
   }

@@ -1,4 +1,4 @@
-// Whether a port that the server is to listen on is free, and who holds it.
+// Listening on a port, and who holds it where that cannot be.
 #ifndef WARPFOLD_SERVER_SYSTEM_LISTEN_PORT_H_
 #define WARPFOLD_SERVER_SYSTEM_LISTEN_PORT_H_
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/system/host_port.h"
 #include "server/system/owned_descriptor.h"
 
@@ -21,16 +21,19 @@ struct PortHolder {
 // None: nobody does, or the process is another user's and the system does not say.
 std::optional<PortHolder> FindPortHolder(int port);
 
-// A port that was tried. While it lives nobody else can listen there.
-struct TriedPort {
-  int error = 0;                      // of listening; EADDRNOTAVAIL of a name that is no address
-  std::vector<OwnedDescriptor> held;  // at each address of a name that can be had
+// Sockets that listen at an address, from which nobody accepts yet. While it lives nobody else can
+// listen there.
+struct ListeningPort {
+  int error = 0;  // of listening; EADDRNOTAVAIL of a name that is no address
+  int port = 0;   // that they have
+  // At each address of a name that can be had. They do not block.
+  std::vector<OwnedDescriptor> sockets;
 };
-TriedPort TryPort(const HostPort& address);
+// 0.0.0.0 and :: both stand for every address of IPv4 and of IPv6.
+ListeningPort TryListening(const HostPort& address);
 
-// OK when a server can listen on `address`, of --`option`. UNAVAILABLE says why not, and who holds
-// the port: gRPC's words do not.
-absl::Status CheckFree(const std::string& option, const HostPort& address);
+// The same for --`option`. UNAVAILABLE says why not, and who holds the port.
+absl::StatusOr<ListeningPort> Listen(const std::string& option, const HostPort& address);
 
 }  // namespace warpfold
 

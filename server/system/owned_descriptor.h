@@ -14,7 +14,10 @@ class OwnedDescriptor {
   explicit OwnedDescriptor(int descriptor) : descriptor_(descriptor) {}
   OwnedDescriptor(OwnedDescriptor&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  OwnedDescriptor& operator=(OwnedDescriptor&&) = delete;
+  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
   ~OwnedDescriptor() {
     if (descriptor_ >= 0) close(descriptor_);
   }

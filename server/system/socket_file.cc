@@ -76,34 +76,34 @@ sockaddr_un AddressOf(const UnixSocket& socket) {
   return address;
 }
 
-absl::StatusOr<SocketFile> SocketFile::InItsFolder(const UnixSocket& socket) {
-  const std::string folder = FolderOf(socket);
-  OwnedDescriptor at(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (at.get() < 0) {
-    return Unavailable(socket, absl::StrCat(folder, ": ", std::strerror(errno)));
+absl::StatusOr<SocketFile> SocketFile::Listen(const UnixSocket& socket) {
+  if (absl::Status free = CheckFree(socket); !free.ok()) return free;
+  unlink(socket.path.c_str());  // left by a server that was killed
+  OwnedDescriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const sockaddr_un address = AddressOf(socket);
+  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return Unavailable(socket, std::strerror(errno));
   }
-  return SocketFile(socket, std::move(at));
+  SocketFile file(socket, std::move(listener));
+  absl::Status taken = file.Take();
+  if (taken.ok() && listen(file.listener(), SOMAXCONN) != 0) {
+    taken = Unavailable(socket, std::strerror(errno));
+  }
+  if (taken.ok()) return file;
+  file.Remove();
+  return taken;
 }
 
-std::string SocketFile::name() const {
-  return absl::StrCat("/proc/self/fd/", at_.get(), "/",
-                      std::filesystem::path(socket_.path).filename().string());
-}
-
-// The file by its descriptor, and not by its name: who may write the folder could put a link to
-// another file there meanwhile.
 absl::Status SocketFile::Take() {
-  const OwnedDescriptor file(open(name().c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  // What is in no folder has no file below it: from here on the name leads nowhere.
-  if (file.get() < 0 || dup3(file.get(), at_.get(), O_CLOEXEC) < 0) {
+  OwnedDescriptor file(open(socket_.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat about {};
+  if (file.get() < 0 || fstat(file.get(), &about) != 0) {
     return Unavailable(socket_, std::strerror(errno));
   }
-  struct stat about {};
-  if (fstat(at_.get(), &about) != 0) return Unavailable(socket_, std::strerror(errno));
   if (!S_ISSOCK(about.st_mode) || about.st_uid != geteuid()) {
     return Unavailable(socket_, "another file has taken its place");
   }
-  is_there_ = true;
+  file_ = std::move(file);
   return SetAccess();
 }
 
@@ -111,21 +111,21 @@ absl::Status SocketFile::SetAccess() const {
   if (!socket_.group.empty()) {
     const absl::StatusOr<gid_t> group = FindGroup(socket_);
     if (!group.ok()) return group.status();
-    if (fchownat(at_.get(), "", static_cast<uid_t>(-1), *group, AT_EMPTY_PATH) != 0) {
+    if (fchownat(file_.get(), "", static_cast<uid_t>(-1), *group, AT_EMPTY_PATH) != 0) {
       return CannotGive(socket_, errno);
     }
   }
   // fchmod takes no descriptor of this kind.
-  const std::string itself = absl::StrCat("/proc/self/fd/", at_.get());
+  const std::string itself = absl::StrCat("/proc/self/fd/", file_.get());
   if (chmod(itself.c_str(), socket_.mode) == 0) return absl::OkStatus();
   return Unavailable(socket_, std::strerror(errno));
 }
 
 void SocketFile::Remove() {
-  if (!std::exchange(is_there_, false)) return;
+  const OwnedDescriptor file = std::move(file_);
   struct stat own {};
   struct stat there {};
-  const bool is_own = fstat(at_.get(), &own) == 0 && lstat(socket_.path.c_str(), &there) == 0 &&
+  const bool is_own = fstat(file.get(), &own) == 0 && lstat(socket_.path.c_str(), &there) == 0 &&
                       own.st_dev == there.st_dev && own.st_ino == there.st_ino;
   if (is_own) unlink(socket_.path.c_str());
 }
@@ -149,7 +149,7 @@ absl::Status CheckFree(const UnixSocket& socket) {
   if (connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
     return Unavailable(socket, absl::StrCat("held by ", NameOfListener(client.get())));
   }
-  // Left by a server that was killed: gRPC puts a new one in its place.
+  // Left by a server that was killed.
   if (errno == ECONNREFUSED) return absl::OkStatus();
   return Unavailable(socket, errno == EAGAIN ? "held by another process" : std::strerror(errno));
 }

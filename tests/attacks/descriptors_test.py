@@ -1,10 +1,11 @@
-"""More connections than the server has descriptors for.
+"""More connections than the server takes, or has descriptors for.
 
-gRPC 1.51 never accepts again after its first EMFILE.
+Each address has no more than it leaves to others.
 """
 
 import contextlib
 import os
+import socket
 import tempfile
 
 import grpc
@@ -13,22 +14,37 @@ from attacked_server import AttackedServer
 from findings import Findings
 from honest import Honest, beside
 from new_options import exit_when_unready_ms
-from raw_http2 import RawConnection
+from open_connections import open_many
+from raw_http2 import SENT, RawConnection
 from waiting import GUARD_S, until
 
 from warpfold._contract import REGISTER_SHARED_MEMORY_METHOD, RegisterSharedMemoryRequest
 
 CONNECTIONS = 200
 FEW, ENOUGH = 120, 4096
+ALL_OF_FEW = 22  # connections: two descriptors each, of half of those beyond the server's own 32
+ATTACKER = "127.0.0.2"
+REFUSED = "warpfold_connections_refused_total"
+CONNECTION_BYTES = 32 << 10  # one without a call takes some 20
+THOUSANDS, CONNECTIONS_MAX = 10_000, 1024
+FIRST_WORDS = (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))).hex()
 
 
 def descriptor_limit(soft, hard):
     return ["prlimit", f"--nofile={soft}:{hard}"]
 
 
-def connect_all(stack, server):
-    for _ in range(CONNECTIONS):
-        stack.enter_context(RawConnection(server.port)).read(0)
+def connect(stack, server, count=CONNECTIONS, address=ATTACKER):
+    """The connections of those that are taken."""
+    for _ in range(count):
+        stack.enter_context(RawConnection(server.port, address=address)).read(0)
+
+
+def connect_from_everywhere(stack, server):
+    """Until all connections are taken: each address leaves some to the next."""
+    for last in range(2, 2 + 2 * ALL_OF_FEW):
+        connect(stack, server, ALL_OF_FEW // 2, f"127.0.0.{last}")
+    until(lambda: server.sample(f'{REFUSED}{{reason="full"}}') > 0, "the last connection")
 
 
 def serves(server: AttackedServer):
@@ -53,7 +69,7 @@ def test_the_hard_limit_of_descriptors_is_used(attack):
     with attack(run_by=descriptor_limit(FEW, ENOUGH)) as server:
         findings = Findings(server)
         with contextlib.ExitStack() as stack, beside(server) as honest:
-            connect_all(stack, server)
+            connect(stack, server)
             findings.expect(serves(server), f"a new client is not served: {FEW} descriptors")
         findings.expect_honest(honest)
         findings.expect(serves(server), "a new client is not served when all others have gone")
@@ -82,26 +98,103 @@ def test_regions_leave_descriptors_to_connections(attack):
         findings.report()
 
 
-def test_readiness_is_true_when_descriptors_run_out(attack):
+def test_one_address_leaves_connections_to_others(attack):
     with attack(run_by=descriptor_limit(FEW, FEW)) as server:
-        Findings(server)
-        with contextlib.ExitStack() as stack:
-            connect_all(stack, server)
-        until(lambda: server.descriptors() < FEW / 2, "the connections' end")
-        served = serves(server)
-        with contextlib.suppress(AssertionError):
-            until(lambda: says_ready(server) == served, "readiness finds out")
-        assert says_ready(server) == served, (
-            f"warpfold_ready is {int(says_ready(server))}, but a new client is "
-            f"{'' if served else 'not '}served when all others have gone"
+        findings = Findings(server)
+        with contextlib.ExitStack() as stack, beside(server) as honest:
+            connect(stack, server)
+            findings.expect(serves(server), "a client of another address is not served")
+            findings.expect(
+                server.sample(f'{REFUSED}{{reason="share"}}') >= CONNECTIONS - ALL_OF_FEW,
+                "the attacker's connections are not refused",
+            )
+            findings.expect(server.descriptors() < FEW, "all descriptors are taken")
+            findings.expect(says_ready(server), "the server says that it is not ready")
+        findings.expect_honest(honest)
+        findings.expect_memory(connections=ALL_OF_FEW * CONNECTION_BYTES)
+        findings.expect_recovered()
+        findings.expect(serves(server), "a new client is not served when all others have gone")
+        findings.report()
+
+
+def test_who_is_on_the_servers_own_host_does_not_make_it_seem_deaf(attack):
+    """The server's connections to itself come from the same address."""
+    with attack(run_by=descriptor_limit(FEW, FEW)) as server, contextlib.ExitStack() as stack:
+        connect(stack, server, address="127.0.0.1")
+        probes = server.sample("warpfold_connections_accepted_total")
+        until(
+            lambda: server.sample("warpfold_connections_accepted_total") >= probes + 3,
+            "three connections of the server to itself",
         )
+        assert server.sample("warpfold_self_probe_failures_total") == 0
+        assert says_ready(server)
 
 
-def test_a_deaf_server_ends_if_told_to(attack):
-    flags = (exit_when_unready_ms(1000),)
-    with attack(*flags, run_by=descriptor_limit(FEW, FEW)) as server:
-        Findings(server)
+def test_one_user_leaves_connections_of_a_unix_socket_to_others(attack, tmp_path):
+    path = str(tmp_path / "socket")
+    listen = f"--listen-address=127.0.0.1:0,unix:{path}"
+    with attack(listen, run_by=descriptor_limit(FEW, FEW)) as server:
+        findings = Findings(server)
+        with contextlib.ExitStack() as stack, beside(server) as honest:
+            for _ in range(CONNECTIONS):
+                client = stack.enter_context(socket.socket(socket.AF_UNIX))
+                client.connect(path)
+            SENT.add(connections=CONNECTIONS)
+            until(
+                lambda: server.sample(f'{REFUSED}{{reason="share"}}') > CONNECTIONS - ALL_OF_FEW,
+                "all but its share are refused",
+            )
+            findings.expect(serves(server), "a client at the port is not served")
+            findings.expect(says_ready(server), "the server says that it is not ready")
+        findings.expect_honest(honest)
+        findings.expect_recovered()
+        findings.report()
+
+
+def test_many_addresses_end_no_connection_and_the_server_says_that_it_is_full(attack):
+    with attack(run_by=descriptor_limit(FEW, FEW)) as server:
+        findings = Findings(server)
+        honest = Honest(server)
+        honest.round()
         with contextlib.ExitStack() as stack:
-            connect_all(stack, server)
-        until(lambda: server.process.poll() or serves(server), "its end, or service")
+            connect_from_everywhere(stack, server)
+            until(lambda: not says_ready(server), "the server finds that it is full")
+            honest.round()
+            findings.expect(not serves(server), "a new client is served: not all are taken")
+        until(lambda: serves(server), "a new client is served when all others have gone")
+        until(lambda: says_ready(server), "the server says so")
+        honest.round()
+        findings.expect(not honest.failures, honest.verdict())
+        honest.close()
+        findings.expect_recovered()
+        findings.report()
+
+
+def test_a_server_that_stays_full_ends_if_told_to(attack):
+    flags = (exit_when_unready_ms(1000), "--drain-timeout-ms=100")
+    with attack(*flags, run_by=descriptor_limit(FEW, FEW)) as server:
+        with contextlib.ExitStack() as stack:
+            connect_from_everywhere(stack, server)
+            until(lambda: server.process.poll() is not None, "its end")
         assert server.process.poll() != 0, "the process ended as if all were well"
+
+
+def test_thousands_of_connections_from_one_address_are_closed(attack):
+    with attack(f"--max-connections={CONNECTIONS_MAX}") as server:
+        findings = Findings(server)
+        with beside(server) as honest, contextlib.ExitStack() as stack:
+            opener = open_many(stack, server.port, THOUSANDS, ATTACKER, FIRST_WORDS)
+            opened = int(opener.stdout.readline())
+            SENT.add(connections=opened, size=opened * len(bytes.fromhex(FIRST_WORDS)))
+            refused = f'{REFUSED}{{reason="share"}}'
+            until(
+                lambda: server.sample(refused) >= opened - CONNECTIONS_MAX / 2,
+                "all but its share are refused",
+            )
+            findings.expect(serves(server), "a client of another address is not served")
+            findings.expect(says_ready(server), "the server says that it is not ready")
+        findings.expect(opened >= 0.9 * THOUSANDS, f"only {opened} connections were opened")
+        findings.expect_honest(honest)
+        findings.expect_memory(connections=CONNECTIONS_MAX * CONNECTION_BYTES)
+        findings.expect_recovered()
+        findings.report()

@@ -21,6 +21,7 @@ from attacked_server import MIB
 from findings import Findings
 from honest import Honest, beside, request
 from new_options import message_ms
+from open_connections import open_many
 from raw_http2 import (
     CANCELLED,
     DEADLINE_EXCEEDED,
@@ -210,16 +211,6 @@ def test_answers_that_stay_in_the_socket_end(served, say):
         findings.expect_all_well(honest, edge_held=24 * CALL_BYTES, **unread.HELD)
 
 
-def open_many(stack, edge, count, address, first=""):
-    """How many connections that say `first` and nothing more, held until the stack ends."""
-    script = Path(__file__).with_name("open_connections.py")
-    command = [sys.executable, "-B", script, str(edge.port), str(count), address, first]
-    process = stack.enter_context(
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    )
-    return process
-
-
 @pytest.mark.parametrize("first", ["", CLIENT_HELLO_BEGINS], ids=["silent", "half_handshakes"])
 def test_connections_without_number_keep_nobody_out(served, say, first):
     held_max = OPENERS * CONNECTIONS_OF_PEER_MAX
@@ -228,7 +219,7 @@ def test_connections_without_number_keep_nobody_out(served, say, first):
         before = edge.descriptors()
         with contextlib.ExitStack() as stack, beside(server) as honest:
             openers = [
-                open_many(stack, edge, CONNECTIONS // OPENERS, f"127.0.0.{2 + i}", first)
+                open_many(stack, edge.port, CONNECTIONS // OPENERS, f"127.0.0.{2 + i}", first)
                 for i in range(OPENERS)
             ]
             opened = sum(int(opener.stdout.readline()) for opener in openers)

@@ -10,11 +10,20 @@ fewer where descriptors or ports end, or the other side takes no more.
 import contextlib
 import resource
 import socket
+import subprocess
 import sys
 
 BIND_ADDRESS_NO_PORT = 24  # IP_BIND_ADDRESS_NO_PORT, which Python 3.12 names
 OTHER_DESCRIPTORS = 16
 WAIT_S = 20
+
+
+def open_many(stack, port, count, address, first=""):
+    """A process that holds them until the stack ends; its first line is how many there are."""
+    command = [sys.executable, "-B", __file__, str(port), str(count), address, first]
+    return stack.enter_context(
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    )
 
 
 def main():

@@ -1,6 +1,4 @@
 // The parts of --check: what they find on machines that the test makes up, and how it is written.
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -286,14 +284,7 @@ TEST_F(CheckPartsTest, WhatServersWarnOfIsAWarning) {
 }
 
 TEST_F(CheckPartsTest, AddressesThatExcludeEachOtherFail) {
-  int port = 0;
-  {
-    const TriedPort any = TryPort({"127.0.0.1", 0});
-    sockaddr_in address{};
-    socklen_t size = sizeof(address);
-    ASSERT_EQ(getsockname(any.held[0].get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port = ntohs(address.sin_port);
-  }
+  const int port = TryListening({"127.0.0.1", 0}).port;
   const std::string name = absl::StrCat("localhost:", port);
   const std::string number = absl::StrCat("127.0.0.1:", port);
   Config config;
@@ -310,7 +301,7 @@ TEST_F(CheckPartsTest, AddressesThatExcludeEachOtherFail) {
   CheckPorts(config, metrics);
   EXPECT_EQ(Lines(metrics), Lines(listen));
   // Nothing is left of it.
-  EXPECT_EQ(TryPort({"127.0.0.1", port}).error, 0);
+  EXPECT_EQ(TryListening({"127.0.0.1", port}).error, 0);
 }
 
 TEST_F(CheckPartsTest, TwoPathsOfOneSocketFail) {

@@ -44,9 +44,7 @@ TEST(ListenAddressTest, SaysWhichIsWrong) {
   EXPECT_EQ(WhyNot("unix:"), "'unix:' has no absolute path");
   EXPECT_EQ(WhyNot("unix:/" + std::string(107, 'a')),
             "'unix:/" + std::string(107, 'a') + "' has a path of more than 107 bytes");
-  EXPECT_EQ(WhyNot("unix:/" + std::string(81, 'a')),
-            "'unix:/" + std::string(81, 'a') + "' has a file name of more than 80 bytes");
-  EXPECT_EQ(WhyNot("unix:/" + std::string(25, 'a') + "/" + std::string(80, 'a')), "is taken");
+  EXPECT_EQ(WhyNot("unix:/" + std::string(106, 'a')), "is taken");
   for (const char* mode : {"", "66", "8", "0888", "1660", "01660", "rw", "+660", "06600"}) {
     const std::string address = absl::StrCat("unix:/a mode=", mode);
     EXPECT_EQ(WhyNot(address), absl::StrCat("'", address,

@@ -3,8 +3,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,21 +18,6 @@
 
 namespace warpfold {
 namespace {
-
-// The connections of this process that have `name` for their own.
-int CountNamed(const std::string& name) {
-  int count = 0;
-  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
-    sockaddr_un own{};
-    socklen_t size = sizeof(own);
-    int listens = 1;
-    socklen_t listens_size = sizeof(listens);
-    if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) != 0) continue;
-    getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size);
-    if (own.sun_family == AF_UNIX && name == own.sun_path && listens == 0) ++count;
-  }
-  return count;
-}
 
 constexpr char kToken[] = "token-of-the-trainer";
 
@@ -190,17 +177,27 @@ TEST_F(ListenerTest, ItsEndLeavesAnothersSocketAlone) {
   EXPECT_NE(access(folder_.Path("local").c_str(), F_OK), 0);
 }
 
-TEST_F(ListenerTest, ItsConnectionsHaveTheNameThatItHas) {
+TEST_F(ListenerTest, ItsConnectionsAreCountedUntilTheirEnd) {
   Serve("");
   device_->Open();
-  const sockaddr_un at = AddressOf({.path = folder_.Path("edge")});
-  const OwnedDescriptor client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
-  char first = 0;  // of the server's settings: it has accepted
-  ASSERT_EQ(recv(client.get(), &first, 1, 0), 1);
-  const ListenAddress edge = server_->addresses()[1];
-  EXPECT_EQ(ToString(edge), edge_);
-  EXPECT_EQ(CountNamed(edge.unix_socket()->made_as), 1);
+  const std::int64_t before = server_->acceptor().counts().open;  // of the fixture's own client
+  for (const std::string& target : {Tcp(), edge_, local_}) {
+    EXPECT_EQ(Reduce(target), grpc::StatusCode::OK) << target;
+  }
+  EXPECT_GE(server_->acceptor().counts().accepted, 3U);
+  while (server_->acceptor().counts().open > before) std::this_thread::yield();
+}
+
+TEST_F(ListenerTest, AConnectionThatIsEndedEndsItsCalls) {
+  Serve("");
+  Call call;
+  call.request = Request();
+  const auto stub = v1::ReductionService::NewStub(To(Tcp()));
+  stub->async()->Reduce(&call.context, &call.request, &call.response, call.Ending());
+  AwaitInFlight(1);
+  EXPECT_GE(server_->acceptor().EndAll(), 1);
+  call.done.WaitForNotification();
+  EXPECT_EQ(call.status.error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
 TEST_F(ListenerTest, OneThatCannotBeEndsTheStartOfAll) {

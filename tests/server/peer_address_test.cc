@@ -1,9 +1,14 @@
 #include "server/core/admission/peer_address.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <string>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
 
 namespace warpfold {
 namespace {
@@ -42,6 +47,25 @@ TEST(PeerAddressTest, WhatIsNoAddressIsOne) {
     EXPECT_EQ(AddressOf(peer), unknown) << peer;
   }
   EXPECT_NE(unknown, AddressOf("unix:"));
+}
+
+TEST(PeerAddressTest, IsTheSameAsTheSystemHasIt) {
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  for (const char* host : {"2001:db8::1", "::1", "::ffff:10.0.0.1"}) {
+    ASSERT_EQ(inet_pton(AF_INET6, host, &v6.sin6_addr), 1);
+    EXPECT_EQ(AddressOf(reinterpret_cast<const sockaddr&>(v6)),
+              AddressOf(absl::StrCat("ipv6:%5B", host, "%5D:5000")));
+  }
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  ASSERT_EQ(inet_pton(AF_INET, "10.0.0.1", &v4.sin_addr), 1);
+  EXPECT_EQ(AddressOf(reinterpret_cast<const sockaddr&>(v4)), AddressOf("ipv4:10.0.0.1:5000"));
+  sockaddr other{};
+  other.sa_family = AF_UNIX;
+  EXPECT_EQ(AddressOf(other), AddressOf("unix:"));
+  other.sa_family = AF_UNSPEC;
+  EXPECT_EQ(AddressOf(other), AddressOf(""));
 }
 
 }  // namespace

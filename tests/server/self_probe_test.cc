@@ -141,6 +141,13 @@ class Deaf {
     port_ = ntohs(address.sin_port);
   }
   int port() const { return port_; }
+  // Where the next of them comes from.
+  std::string NextPeer() const {
+    SocketAddress peer{.size = sizeof(sockaddr_storage)};
+    const OwnedDescriptor next(
+        accept(listener_.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size));
+    return ToString(peer);
+  }
 
  private:
   const OwnedDescriptor listener_;
@@ -153,6 +160,24 @@ TEST(SelfProbeTest, AServerIsReachedWhereverItListens) {
     Probed probed({.addresses = At(served.port(), address)});
     EXPECT_TRUE(probed.After(10).ok()) << address << ": " << probed.After(1);
   }
+}
+
+TEST(SelfProbeTest, TellsWhereItWillComeFrom) {
+  const Deaf deaf;
+  absl::Mutex mutex;
+  std::string told;
+  const auto is_told = [&told] { return !told.empty(); };
+  const Probed probed({.addresses = At(deaf.port()),
+                       .before_connect =
+                           [&](const SocketAddress& own) {
+                             absl::MutexLock lock(&mutex);
+                             if (told.empty()) told = ToString(own);
+                           },
+                       .timeout = kEver});
+  absl::MutexLock lock(&mutex);
+  mutex.Await(absl::Condition(&is_told));
+  EXPECT_EQ(deaf.NextPeer(), told);
+  EXPECT_EQ(told.substr(0, 10), "127.0.0.1:");
 }
 
 TEST(SelfProbeTest, AServerWithTlsIsReachedWithoutACertificate) {

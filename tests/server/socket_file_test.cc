@@ -25,10 +25,15 @@ class SocketFileTest : public ::testing::Test {
     EXPECT_EQ(listen(made.get(), 1), 0);
     return made;
   }
-  SocketFile InItsFolder() const {
-    absl::StatusOr<SocketFile> file = SocketFile::InItsFolder(socket_);
+  SocketFile Listen() const {
+    absl::StatusOr<SocketFile> file = SocketFile::Listen(socket_);
     EXPECT_TRUE(file.ok()) << file.status();
     return *std::move(file);
+  }
+  bool Connects() const {
+    const OwnedDescriptor client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_un at = AddressOf(socket_);
+    return connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)) == 0;
   }
   bool IsThere() const { return access(socket_.path.c_str(), F_OK) == 0; }
   mode_t Mode() const {
@@ -49,31 +54,30 @@ class SocketFileTest : public ::testing::Test {
   UnixSocket socket_{.path = folder_.Path("a.sock")};
 };
 
-TEST_F(SocketFileTest, NobodyElseConnectsBeforeItHasItsMode) {
+TEST_F(SocketFileTest, HasItsModeAndGroup) {
   socket_.mode = 0666;
   socket_.group = std::to_string(getgid());
-  {
-    const UnopenedSocketFiles until_access_is_set;
-    SocketFile file = InItsFolder();
-    const OwnedDescriptor made = Bind(file.name());
-    EXPECT_EQ(Mode(), 0600U);
-    EXPECT_TRUE(file.Take().ok());
-    EXPECT_EQ(Mode(), 0666U);
-  }
-  const mode_t now = umask(0);
-  umask(now);
-  EXPECT_NE(now, 0177U);
+  SocketFile file = Listen();
+  EXPECT_EQ(Mode(), 0666U);
+  EXPECT_TRUE(Connects());
+  file.Remove();
+  EXPECT_FALSE(IsThere());
 }
 
-// By a link that somebody put in its place meanwhile.
+TEST_F(SocketFileTest, ReplacesOneThatIsLeftOver) {
+  { const OwnedDescriptor left = Bind(socket_.path); }
+  EXPECT_FALSE(Connects());
+  const SocketFile file = Listen();
+  EXPECT_TRUE(Connects());
+}
+
+// A link leads to the file of another.
 TEST_F(SocketFileTest, GivesNoOtherFileItsMode) {
   const std::string victim = folder_.Write("victim", "secret");
   ASSERT_EQ(chmod(victim.c_str(), 0600), 0);
   ASSERT_EQ(symlink(victim.c_str(), socket_.path.c_str()), 0);
   socket_.mode = 0666;
-  SocketFile file = InItsFolder();
-  EXPECT_FALSE(file.Take().ok());
-  file.Remove();
+  EXPECT_FALSE(SocketFile::Listen(socket_).ok());
   struct stat about {};
   ASSERT_EQ(lstat(socket_.path.c_str(), &about), 0);
   ASSERT_EQ(stat(victim.c_str(), &about), 0);
@@ -82,45 +86,34 @@ TEST_F(SocketFileTest, GivesNoOtherFileItsMode) {
 
 TEST_F(SocketFileTest, AGroupThatIsNotThereIsSaid) {
   socket_.group = "no-such-group";
-  SocketFile file = InItsFolder();
-  const OwnedDescriptor made = Bind(file.name());
-  EXPECT_EQ(file.Take().message(),
+  EXPECT_EQ(SocketFile::Listen(socket_).status().message(),
             absl::StrCat("listen-address: cannot listen on unix:", socket_.path,
                          ": there is no group 'no-such-group'"));
   EXPECT_EQ(WhyNot(), "there is no group 'no-such-group'");
-  file.Remove();
   EXPECT_FALSE(IsThere());
 }
 
 TEST_F(SocketFileTest, AFolderThatIsNotThereIsSaid) {
   socket_.path = folder_.Path("none/a.sock");
-  EXPECT_EQ(SocketFile::InItsFolder(socket_).status().message(),
+  EXPECT_EQ(SocketFile::Listen(socket_).status().message(),
             absl::StrCat("listen-address: cannot listen on unix:", socket_.path, ": ",
                          folder_.Path("none"), ": No such file or directory"));
 }
 
-TEST_F(SocketFileTest, OnceItIsTakenItsNameLeadsNowhere) {
-  SocketFile file = InItsFolder();
-  const OwnedDescriptor made = Bind(file.name());
-  EXPECT_EQ(access(file.name().c_str(), F_OK), 0);
-  ASSERT_TRUE(file.Take().ok());
-  EXPECT_NE(access(file.name().c_str(), F_OK), 0);
-  EXPECT_TRUE(IsThere());
-  file.Remove();
-  EXPECT_FALSE(IsThere());
-}
-
 TEST_F(SocketFileTest, AnotherInItsPlaceStays) {
-  SocketFile file = InItsFolder();
-  const OwnedDescriptor made = Bind(file.name());
-  ASSERT_TRUE(file.Take().ok());
+  SocketFile file = Listen();
   ASSERT_EQ(unlink(socket_.path.c_str()), 0);
   const OwnedDescriptor other = Bind(socket_.path);
   file.Remove();
   EXPECT_TRUE(IsThere());
-  // Nor does it look again.
-  ASSERT_EQ(unlink(socket_.path.c_str()), 0);
+}
+
+TEST_F(SocketFileTest, IsRemovedOnce) {
+  SocketFile file = Listen();
   file.Remove();
+  const OwnedDescriptor other = Bind(socket_.path);
+  file.Remove();
+  EXPECT_TRUE(IsThere());
 }
 
 TEST_F(SocketFileTest, AGroupThatThisUserMayNotGiveIsSaid) {

@@ -2,6 +2,8 @@
 #ifndef WARPFOLD_SERVER_CORE_ADMISSION_PEER_ADDRESS_H_
 #define WARPFOLD_SERVER_CORE_ADMISSION_PEER_ADDRESS_H_
 
+#include <sys/socket.h>
+
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -12,6 +14,9 @@ namespace warpfold {
 // address of IPv4, also one within IPv6; the first 64 bits of one of IPv6, which a host or a
 // network has to itself; all UNIX sockets together; all that is none of these together.
 std::string AddressOf(absl::string_view peer);
+
+// The same of one as the system has it.
+std::string AddressOf(const sockaddr& peer);
 
 }  // namespace warpfold
 

@@ -26,6 +26,7 @@ struct Shared {
 };
 inline constexpr char kByAnswers[] = "answers free some";
 inline constexpr char kByDeleting[] = "DeleteTensor frees some";
+inline constexpr char kByClosing[] = "closing one frees it";
 inline constexpr char kByUnregistering[] = "unregistering frees some";
 inline constexpr Shared kSharedRequests = {"requests in flight", kByAnswers,
                                            "max-requests-in-flight", "max-requests-in-flight"};
@@ -43,6 +44,8 @@ inline constexpr Shared kSharedSystemBytes = {"bytes of shared memory", kByUnreg
                                               "max-shared-memory-bytes", ""};
 inline constexpr Shared kSharedCudaBytes = {"bytes of GPU memory", kByUnregistering,
                                             "max-cuda-memory-bytes", ""};
+
+inline constexpr Shared kSharedConnections = {"connections", kByClosing, "max-connections", ""};
 
 // How much of it one caller, and all of them with it, hold.
 struct SharedUse {

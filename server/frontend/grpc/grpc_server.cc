@@ -151,7 +151,7 @@ class GrpcServerImpl final : public GrpcServer {
       if (!listener.ok()) return listener.status();
       listeners_.push_back(*std::move(listener));
     }
-    return absl::OkStatus();
+    return StartAcceptor(options);
   }
 
   std::vector<ListenAddress> addresses() const override {
@@ -159,6 +159,7 @@ class GrpcServerImpl final : public GrpcServer {
     for (const auto& listener : listeners_) addresses.push_back(listener->address());
     return addresses;
   }
+  Acceptor& acceptor() override { return *acceptor_; }
   void SetLimits(const Limits& limits) override {
     limits_.Set(limits);
     received_.Resize(ReceivedBytesMax(limits));
@@ -178,6 +179,7 @@ class GrpcServerImpl final : public GrpcServer {
     const DrainEnd::Clock::time_point end = DrainEnd::Clock::now() + grace;
     drain_end_.Set(end);
     health_board_.Close();
+    if (acceptor_ != nullptr) acceptor_->StopAccepting();
     std::vector<std::jthread> at_once;
     for (const auto& listener : listeners_) {
       at_once.emplace_back([&listener, end] { listener->Shutdown(end); });
@@ -185,6 +187,19 @@ class GrpcServerImpl final : public GrpcServer {
   }
 
  private:
+  absl::Status StartAcceptor(const GrpcServerOptions& options) {
+    std::vector<Acceptor::Door> doors;
+    for (const auto& listener : listeners_) doors.push_back(listener->door());
+    absl::StatusOr<std::unique_ptr<Acceptor>> acceptor =
+        Acceptor::Start({.connections_max = options.connections.connections_max,
+                         .user_timeout = options.connections.keepalive_timeout,
+                         .on_refused = options.on_connection_refused},
+                        std::move(doors));
+    if (!acceptor.ok()) return acceptor.status();
+    acceptor_ = *std::move(acceptor);
+    return absl::OkStatus();
+  }
+
   InForce<Limits> limits_;
   InForce<CallerTable> callers_;
   InForce<std::vector<std::string>> security_warnings_;
@@ -199,6 +214,7 @@ class GrpcServerImpl final : public GrpcServer {
   kserve::ModelCounts model_counts_;
   const Services services_;
   std::vector<std::unique_ptr<Listener>> listeners_;
+  std::unique_ptr<Acceptor> acceptor_;
   bool is_shut_down_ = false;
 };
 

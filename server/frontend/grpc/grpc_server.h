@@ -6,6 +6,7 @@
 #define WARPFOLD_SERVER_FRONTEND_GRPC_GRPC_SERVER_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "server/core/scheduling/scheduler.h"
 #include "server/core/tensors/tensor_table.h"
 #include "server/device/executor.h"
+#include "server/frontend/grpc/acceptor.h"
 #include "server/frontend/grpc/listener.h"
 #include "server/frontend/grpc/tls.h"
 #include "server/observe/log/access_log.h"
@@ -45,6 +47,8 @@ struct GrpcServerOptions {
   std::string backend;
   std::vector<DeviceInfo> devices;
   SpanSink* spans = nullptr;  // outlives the server; null: nobody takes spans
+  // Told, by the acceptor's thread, where a connection comes from that is refused, and why.
+  std::function<void(const std::string& peer, const absl::Status& why)> on_connection_refused;
 };
 
 // Who may call.
@@ -69,6 +73,9 @@ class GrpcServer {
   // Where it listens, with the ports that it has.
   virtual std::vector<ListenAddress> addresses() const = 0;
   int port() const { return FirstPort(addresses()); }
+
+  // The connections at all of them.
+  virtual Acceptor& acceptor() = 0;
 
   // For requests that come from now on. max_message_bytes stays as it was at the start: gRPC has
   // it.

@@ -1,14 +1,10 @@
 #include "server/frontend/grpc/listener.h"
 
-#include <optional>
 #include <utility>
-#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
-#include "server/frontend/wire/grpc_compat.h"
-#include "server/system/socket_file.h"
 
 namespace warpfold {
 namespace {
@@ -28,7 +24,6 @@ void SetConnectionLimits(const ConnectionLimits& limits, grpc::ServerBuilder& bu
       {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
       {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kClientPingMsMin}};
   for (const auto& [name, value] : arguments) builder.AddChannelArgument(name, value);
-  if (limits.connections_max > 0) SetConnectionsMax(limits.connections_max, builder);
   if (limits.idle_timeout.count() > 0) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, ToMs(limits.idle_timeout));
   }
@@ -59,10 +54,10 @@ Services WithListener(Services services, std::string name) {
 
 }  // namespace
 
-Listener::Listener(const ListenAddress& address, const ListenerOptions& options,
+Listener::Listener(const std::string& name, ListeningSocket socket, const ListenerOptions& options,
                    const ListenerParts& parts)
-    : address_(address),
-      services_(WithListener(parts.services, ToString(address))),
+    : socket_(std::move(socket)),
+      services_(WithListener(parts.services, name)),
       reductions_(services_, options.info),
       tensors_(services_),
       inference_(services_, options.version, parts.health_board.serving(), parts.model_counts),
@@ -71,60 +66,48 @@ Listener::Listener(const ListenAddress& address, const ListenerOptions& options,
                   {kReductionService, kTensorService, kInferenceService, kReflectionService,
                    kHealthService}) {}
 
-Listener::~Listener() {
-  if (file_.has_value()) file_->Remove();
-}
-
-absl::Status Listener::Listen(const ListenerOptions& options, const ListenerParts& parts) {
+absl::Status Listener::StartServer(const ListenerOptions& options, const ListenerParts& parts) {
   grpc::ServerBuilder builder;
   SetConnectionLimits(options.connections, builder);
   SetMessageLimits(options, builder);
-  // Two servers on one port would share its connections silently.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetResourceQuota(parts.received);
-  HostPort* tcp = std::get_if<HostPort>(&address_.at);
-  if (UnixSocket* socket = std::get_if<UnixSocket>(&address_.at); socket != nullptr) {
-    absl::StatusOr<SocketFile> file = SocketFile::InItsFolder(*socket);
-    if (!file.ok()) return file.status();
-    file_.emplace(*std::move(file));
-    socket->made_as = file_->name();
-  }
-  const bool uses_tls = options.tls != nullptr && tcp != nullptr;
-  int port = 0;  // 1 of a UNIX socket
-  builder.AddListeningPort(
-      file_.has_value() ? absl::StrCat("unix:", file_->name()) : ToString(address_),
-      uses_tls ? options.tls->Credentials() : grpc::InsecureServerCredentials(), &port);
+  const bool uses_tls = options.tls != nullptr && address().tcp() != nullptr;
+  connections_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      uses_tls ? options.tls->Credentials() : grpc::InsecureServerCredentials());
   builder.RegisterService(&reductions_);
   builder.RegisterService(&tensors_);
   builder.RegisterService(&inference_);
   builder.RegisterService(&health_);
   if (options.has_reflection) builder.RegisterService(&reflection_);
-  {
-    std::optional<UnopenedSocketFiles> until_access_is_set;
-    if (tcp == nullptr) until_access_is_set.emplace();
-    server_ = builder.BuildAndStart();
-  }
-  if (server_ == nullptr || port == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("listen-address: cannot listen on ", ToString(address_)));
-  }
-  if (tcp != nullptr) {
-    tcp->port = port;
-    return absl::OkStatus();
-  }
-  return file_->Take();
+  server_ = builder.BuildAndStart();
+  if (server_ != nullptr) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("listen-address: gRPC does not start for ", ToString(address())));
 }
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const ListenAddress& address,
                                                           const ListenerOptions& options,
                                                           const ListenerParts& parts) {
-  std::unique_ptr<Listener> listener(new Listener(address, options, parts));
-  if (absl::Status status = listener->Listen(options, parts); !status.ok()) return status;
+  absl::StatusOr<ListeningSocket> socket = ListeningSocket::Open(address);
+  if (!socket.ok()) return socket.status();
+  std::unique_ptr<Listener> listener(
+      new Listener(ToString(address), *std::move(socket), options, parts));
+  if (absl::Status status = listener->StartServer(options, parts); !status.ok()) return status;
   return listener;
 }
 
+Acceptor::Door Listener::door() {
+  return {.listeners = socket_.descriptors(), .hand_over = [this](int socket, int connection) {
+            grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters accepted;
+            accepted.listener_fd = socket;
+            accepted.fd = connection;
+            connections_->HandleNewConnection(&accepted);
+          }};
+}
+
 void Listener::Shutdown(std::chrono::system_clock::time_point end) {
-  if (file_.has_value()) file_->Remove();
+  socket_.Close();
   server_->Shutdown(end);
   server_->Wait();
 }

@@ -7,14 +7,16 @@
 #define WARPFOLD_SERVER_FRONTEND_GRPC_LISTENER_H_
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
 #include "server/frontend/calls/probe_places.h"
+#include "server/frontend/grpc/acceptor.h"
 #include "server/frontend/grpc/tls.h"
 #include "server/frontend/kserve/model_counts.h"
 #include "server/frontend/methods/health_service.h"
@@ -24,14 +26,14 @@
 #include "server/frontend/methods/tensor_service.h"
 #include "server/frontend/requests/services.h"
 #include "server/system/listen_address.h"
-#include "server/system/socket_file.h"
+#include "server/system/listening_socket.h"
 #include "warpfold/v1/reduction.pb.h"
 
 namespace warpfold {
 
 // What bounds connections, whatever their calls are.
 struct ConnectionLimits {
-  int connections_max = 0;  // a listener's, where gRPC is newer than 1.51; 0: any number
+  std::int64_t connections_max = 8192;  // at all addresses together
   int streams_max = 128;
   std::chrono::milliseconds handshake_timeout{10'000};
   std::chrono::milliseconds idle_timeout{0};  // 0: none
@@ -68,28 +70,30 @@ class Listener {
   static absl::StatusOr<std::unique_ptr<Listener>> Start(const ListenAddress& address,
                                                          const ListenerOptions& options,
                                                          const ListenerParts& parts);
-  ~Listener();
 
-  // With the port, or the name, that it has.
-  const ListenAddress& address() const { return address_; }
+  // With the port that it has.
+  const ListenAddress& address() const { return socket_.address(); }
 
-  // Takes its socket's file away and no new calls, lets the others end until `end`, then cancels
-  // what is left. Returns when all are gone.
+  // Where its connections come in, as long as this object is not shut down.
+  Acceptor::Door door();
+
+  // Takes no new calls, lets the others end until `end`, then cancels what is left. Returns when
+  // all are gone. REQUIRES: nobody accepts at its door any more.
   void Shutdown(std::chrono::system_clock::time_point end);
 
  private:
-  Listener(const ListenAddress& address, const ListenerOptions& options,
+  Listener(const std::string& name, ListeningSocket socket, const ListenerOptions& options,
            const ListenerParts& parts);
-  absl::Status Listen(const ListenerOptions& options, const ListenerParts& parts);
+  absl::Status StartServer(const ListenerOptions& options, const ListenerParts& parts);
 
-  ListenAddress address_;
+  ListeningSocket socket_;
   const Services services_;  // those of its calls
   ReductionServiceImpl reductions_;
   TensorServiceImpl tensors_;
   kserve::InferenceServiceImpl inference_;
   HealthServiceImpl health_;
   ReflectionServiceImpl reflection_;
-  std::optional<SocketFile> file_;  // none: it has a port
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;
 };
 

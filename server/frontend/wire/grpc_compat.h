@@ -9,7 +9,6 @@
 #include "grpc/grpc.h"
 #include "grpc/grpc_security.h"
 #include "grpcpp/security/server_credentials.h"
-#include "grpcpp/server_builder.h"
 #include "grpcpp/version_info.h"
 
 #define WARPFOLD_GRPC_IS_NEWER_THAN_1_51 (GRPC_CPP_VERSION_MINOR > 51)
@@ -45,14 +44,6 @@ class CoreServerCredentials final : public grpc::ServerCredentials {
   grpc_server_credentials* const credentials_;
 #endif
 };
-
-// A server that has so many connections ends each new one. 1.51 has no such limit.
-inline void SetConnectionsMax([[maybe_unused]] int connections_max,
-                              [[maybe_unused]] grpc::ServerBuilder& builder) {
-#if WARPFOLD_GRPC_IS_NEWER_THAN_1_51
-  builder.AddChannelArgument(GRPC_ARG_MAX_ALLOWED_INCOMING_CONNECTIONS, connections_max);
-#endif
-}
 
 }  // namespace warpfold
 

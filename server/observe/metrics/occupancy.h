@@ -57,9 +57,19 @@ struct DeviceUsable {
   bool usable = false;
 };
 
+// Of clients to the server.
+struct ConnectionOccupancy {
+  double open = 0;
+  double accepted = 0;
+  double refused_full = 0;
+  double refused_share = 0;
+  double refused_descriptors = 0;
+};
+
 struct Occupancy {
   bool ready = false;
   double self_probe_failures = 0;
+  ConnectionOccupancy connections;
   double devices_serving = 0;
   double devices_lost = 0;
   std::vector<DeviceUsable> devices_usable;
