@@ -1,4 +1,4 @@
-#include "server/core/admission/server_lag.h"
+#include "server/core/admission/open_calls.h"
 
 #include <chrono>
 

@@ -20,7 +20,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/core/admission/room.h"
-#include "server/core/admission/server_lag.h"
 #include "server/core/base/refusal.h"
 
 namespace warpfold {
@@ -28,6 +27,36 @@ namespace warpfold {
 // Of memory, by RSS, of 8,000 calls without a request 15.7 KB, of as many streams of ReduceMany
 // 17.4 KB (gRPC 1.51, 2026-11-26).
 inline constexpr std::int64_t kOpenCallBytes = std::int64_t{16} << 10;
+
+// How far the server is behind: what a request waits for the server though all its bytes are here.
+// Who has to tell slow clients from a slow server takes the mean time in which requests became
+// whole of late. Clients whose requests never do have no part in it.
+class ServerLag {
+ public:
+  // Clients that complete their requests slowly make it no longer.
+  static constexpr std::chrono::milliseconds kMax{1000};
+
+  // A request was whole `wait` after the server had begun to read it.
+  void Note(std::chrono::milliseconds wait) {
+    sum_ms_.fetch_add(std::min(wait, kMax).count(), std::memory_order_relaxed);
+    count_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Of those that became whole since it was last asked. Of none half of what it said then: clients
+  // that hold all calls with half a request are not taken for a slow server for long.
+  std::chrono::milliseconds Take() {
+    const std::int64_t count = count_.exchange(0, std::memory_order_relaxed);
+    const std::int64_t sum_ms = sum_ms_.exchange(0, std::memory_order_relaxed);
+    const std::int64_t lag_ms = count == 0 ? lag_ms_ / 2 : sum_ms / count;
+    lag_ms_ = lag_ms;
+    return std::chrono::milliseconds(lag_ms);
+  }
+
+ private:
+  std::atomic<std::int64_t> sum_ms_{0};
+  std::atomic<std::int64_t> count_{0};
+  std::atomic<std::int64_t> lag_ms_{0};
+};
 
 class OpenCalls {
  public:
