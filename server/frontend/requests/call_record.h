@@ -1,5 +1,5 @@
-// What the server says of a call that ends beside its metrics: a line of the access log, and a
-// span. What it says of a request for a reduction, Reduction::Record says.
+// What the server says of what has ended: of a request for a reduction counts in the metrics, and
+// of it as of any other call a line of the access log and a span.
 //
 // Step of a request: 4, report. Any thread.
 #ifndef WARPFOLD_SERVER_FRONTEND_REQUESTS_CALL_RECORD_H_
@@ -9,17 +9,15 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "server/core/request/request.h"
+#include "server/core/request/task.h"
+#include "server/frontend/requests/reply.h"
 #include "server/frontend/requests/services.h"
 #include "server/observe/log/access_log.h"
 #include "server/observe/metrics/method.h"
 #include "server/observe/trace/server_span.h"
 
 namespace warpfold {
-
-// The client has it sampled, and somebody takes spans. Null: the client traces nothing.
-inline bool TakesSpan(const Services& services, const ServerSpan* span) {
-  return span != nullptr && span->context.is_sampled && services.spans != nullptr;
-}
 
 // A call that has ended, or one of its answers that is not read.
 struct EndedCall {
@@ -37,6 +35,21 @@ void LogCall(AccessLog& access_log, const EndedCall& call);
 
 // Of one that ends now: the same, and its span. Once a call.
 void RecordCall(const Services& services, const EndedCall& call);
+
+// A request for a reduction, whose answer is ready.
+struct EndedRequest {
+  Method method;
+  const Request& request;
+  bool is_planned = false;  // else it was refused before that
+  const TaskReport& report;
+  const absl::Status& status;
+  std::chrono::steady_clock::time_point reply_start;  // when its results, or its refusal, were here
+  const Reply& reply;
+};
+
+// Counts it, and the rest as of a call. Before its answer leaves, so that a client that has it
+// finds itself counted. Once a request.
+void RecordRequest(const Services& services, const EndedRequest& ended);
 
 }  // namespace warpfold
 

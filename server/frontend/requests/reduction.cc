@@ -8,10 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
-#include "server/core/base/refusal.h"
 #include "server/frontend/requests/call_record.h"
-#include "server/observe/log/access_log.h"
-#include "server/observe/trace/span_sink.h"
 
 namespace warpfold {
 namespace {
@@ -133,51 +130,15 @@ Answer Reduction::AnswerOf(TaskReport& report) const {
   return answer;
 }
 
-// Before the answer leaves, so that a client that has it finds itself counted.
 void Reduction::Record(const absl::Status& status, const TaskReport& report,
-                       std::chrono::steady_clock::time_point reply_start) {
-  const auto now = std::chrono::steady_clock::now();
-  RequestRecord record;
-  record.method = method_;
-  record.plan = is_planned_ ? &request_.plan : nullptr;
-  record.code = status.code();
-  record.client_timed_out = !status.ok() && IsClientTimeout(status);
-  record.total = now - reply_.arrival();
-  if (report.outcome.ok()) {
-    const DeviceTimes& times = report.outcome->times;
-    record.stages = {report.receive, report.queue,         times.host_to_device,
-                     times.kernel,   times.device_to_host, now - reply_start};
-  }
-  services_.metrics.CountRequest(record);
-  if (TakesSpan(services_, reply_.span())) Trace(record, report);
-
-  AccessLog& access_log = services_.access_log;
-  const bool is_malformed = !status.ok() && IsMalformed(status);
-  if (!access_log.Takes(record.code, record.total, is_malformed)) return;
-  access_log.Write({.record = record,
-                    .request_id = request_.id,
-                    .peer = {reply_.PeerName(), reply_.caller().name, reply_.span()},
-                    .shape = request_.plan.shape,
-                    .status = status});
-}
-
-void Reduction::Trace(const RequestRecord& record, const TaskReport& report) const {
-  SpanFacts facts{.span = *reply_.span(),
-                  .method = method_,
-                  .is_item = HasItems(method_),
-                  .code = record.code,
-                  .end = std::chrono::system_clock::now(),
-                  .total = record.total,
-                  .request_id = request_.id,
-                  .caller = reply_.caller().name};
-  if (record.plan != nullptr) {
-    facts.tensor = {.ops = OpNames(*record.plan),
-                    .dtype = Name(record.plan->dtype),
-                    .bytes = record.plan->input_bytes};
-  }
-  if (report.device != nullptr) facts.device = report.device->name;
-  if (report.outcome.ok()) facts.stages = record.stages;
-  services_.spans->Take(std::move(facts));
+                       std::chrono::steady_clock::time_point reply_start) const {
+  RecordRequest(services_, {.method = method_,
+                            .request = request_,
+                            .is_planned = is_planned_,
+                            .report = report,
+                            .status = status,
+                            .reply_start = reply_start,
+                            .reply = reply_});
 }
 
 }  // namespace warpfold

@@ -24,7 +24,6 @@
 #include "server/frontend/requests/unary_handler.h"
 #include "server/frontend/wire/wire_message.h"
 #include "server/observe/metrics/method.h"
-#include "server/observe/metrics/metrics.h"
 
 namespace warpfold {
 
@@ -71,11 +70,8 @@ class Reduction final : public UnaryHandler, private Submission::Owner {
   Answer AnswerOf(TaskReport& report) const;
   // Once: one that is sent twice would be written into another call.
   void Send(const absl::Status& status, Answer* answer, AdmissionTicket held);
-  // Counts and logs the end.
   void Record(const absl::Status& status, const TaskReport& report,
-              std::chrono::steady_clock::time_point reply_start);
-  // REQUIRES: TakesSpan.
-  void Trace(const RequestRecord& record, const TaskReport& report) const;
+              std::chrono::steady_clock::time_point reply_start) const;
 
   Services& services_;
   const Method method_;
