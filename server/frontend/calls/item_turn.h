@@ -18,8 +18,9 @@
 namespace warpfold {
 
 // With fewer, turns change hands more often than a server with all processors at work can see to:
-// of the answers of one caller beside 512 streams of another 8 left 0.26, 16 and 32 0.49 and 0.48.
-inline constexpr int kItemsInTurn = 16;
+// of the answers of one caller beside 512 streams of another 8 left 0.26, 16 left 0.46 and 24 left
+// 0.50 (H200 host, medians of four and two rounds of one run).
+inline constexpr int kItemsInTurn = 24;
 
 class ItemTurn final : public ReadLine::Member, public std::enable_shared_from_this<ItemTurn> {
  public:
