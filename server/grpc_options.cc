@@ -23,8 +23,10 @@ ConnectionLimits ConnectionLimitsOf(const Config& config) {
 
 }  // namespace
 
-std::int64_t ConnectionsMaxOf(const Config& config) {
-  return std::min(config.max_connections, ConnectionsThatFit(OpenFilesLimit().soft));
+ConnectionsMax ConnectionsMaxOf(const Config& config) {
+  const std::int64_t fit = ConnectionsThatFit(OpenFilesLimit().soft);
+  if (config.max_connections <= fit) return {.count = config.max_connections};
+  return {.count = fit, .by = "open files"};
 }
 
 Limits LimitsOf(const Config& config) {

@@ -50,10 +50,12 @@ DeviceWork ToWork(const Executor& executor) {
 
 ConnectionOccupancy ToConnections(const ConnectionCounts& counts) {
   return {.open = static_cast<double>(counts.open),
+          .max = static_cast<double>(counts.max),
           .accepted = static_cast<double>(counts.accepted),
           .refused_full = static_cast<double>(counts.refused_full),
           .refused_share = static_cast<double>(counts.refused_share),
-          .refused_descriptors = static_cast<double>(counts.refused_descriptors)};
+          .refused_descriptors = static_cast<double>(counts.refused_descriptors),
+          .shortages = static_cast<double>(counts.shortages)};
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "server/self_probe.h"
 
+#include <netinet/in.h>
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,14 +16,12 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/system/host_port.h"
 #include "server/system/owned_descriptor.h"
-#include "server/system/socket_file.h"
 
 namespace warpfold {
 namespace {
@@ -34,43 +34,21 @@ constexpr std::size_t kFrameHeaderBytes = 9;  // its fourth is the frame's type
 constexpr char kSettingsFrame = 4;
 constexpr char kTlsHandshake = 22;  // the first byte of a record
 
-struct ProbedSocket {
-  SocketAddress at;
-  // A name may have addresses at which the server does not listen. One that has answered has to
-  // answer again.
-  bool has_answered = false;
-};
-
-// One of the server's, which is several of the system's where it is a name.
-struct ProbedAddress {
-  std::string name;
-  std::vector<ProbedSocket> sockets;
-  bool uses_tls = false;
-};
-
-std::vector<SocketAddress> SocketsOf(const UnixSocket& socket) {
-  const sockaddr_un at = AddressOf(socket);
-  SocketAddress address{.size = sizeof(at)};
-  std::memcpy(&address.storage, &at, sizeof(at));
-  return {address};
-}
-
-std::vector<SocketAddress> SocketsOf(const HostPort& address) {
-  return Resolve(Reachable(address));
-}
-
-std::vector<ProbedAddress> ProbedOf(const SelfProbeOptions& options) {
-  std::vector<ProbedAddress> probed;
-  for (const ListenAddress& address : options.addresses) {
-    ProbedAddress& added = probed.emplace_back();
-    added.name = ToString(address);
-    added.uses_tls = options.uses_tls && address.tcp() != nullptr;
-    for (const SocketAddress& socket :
-         std::visit([](const auto& at) { return SocketsOf(at); }, address.at)) {
-      added.sockets.push_back({socket});
-    }
-  }
-  return probed;
+// 0.0.0.0 and :: as one of the addresses that they stand for: both listen at those of IPv4.
+SocketAddress Reachable(SocketAddress socket) {
+  const int port = PortOf(socket);
+  const bool is_every =
+      (socket.storage.ss_family == AF_INET6 &&
+       IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<sockaddr_in6&>(socket.storage).sin6_addr)) ||
+      (socket.storage.ss_family == AF_INET &&
+       reinterpret_cast<sockaddr_in&>(socket.storage).sin_addr.s_addr == htonl(INADDR_ANY));
+  if (!is_every) return socket;
+  SocketAddress loopback{.size = sizeof(sockaddr_in)};
+  auto& address = reinterpret_cast<sockaddr_in&>(loopback.storage);
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  SetPort(loopback, port);
+  return loopback;
 }
 
 // The first message of a TLS client; empty where the library cannot say it.
@@ -98,7 +76,6 @@ class Prober final : public SelfProbe {
       : options_(std::move(options)),
         wake_(std::move(wake)),
         tls_(options_.uses_tls ? SSL_CTX_new(TLS_client_method()) : nullptr, SSL_CTX_free),
-        addresses_(ProbedOf(options_)),
         thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
   ~Prober() override {
@@ -123,30 +100,15 @@ class Prober final : public SelfProbe {
     }
   }
 
-  absl::Status Probe() {
-    for (ProbedAddress& address : addresses_) {
-      if (const absl::Status status = Probe(address); !status.ok()) {
-        return Unreached(address.name, status.message());
+  absl::Status Probe() const {
+    for (const BoundAddress& address : options_.addresses) {
+      const bool uses_tls = options_.uses_tls && address.address.tcp() != nullptr;
+      for (const SocketAddress& socket : address.sockets) {
+        const absl::Status status = Probe(Reachable(socket), uses_tls);
+        if (!status.ok()) return Unreached(ToString(address.address), status.message());
       }
     }
     return absl::OkStatus();
-  }
-
-  // Every socket of it that has ever answered; at least one.
-  absl::Status Probe(ProbedAddress& address) const {
-    absl::Status failed;
-    bool has_answered = false;
-    for (ProbedSocket& socket : address.sockets) {
-      const absl::Status status = Probe(socket.at, address.uses_tls);
-      if (status.ok()) {
-        socket.has_answered = has_answered = true;
-      } else if (failed.ok() || socket.has_answered) {
-        failed = status;
-      }
-      if (!status.ok() && socket.has_answered) return status;
-    }
-    if (has_answered) return absl::OkStatus();
-    return failed.ok() ? Unreached("resolve", "the name has no address") : failed;
   }
 
   absl::Status Probe(const SocketAddress& address, bool uses_tls) const {
@@ -158,13 +120,8 @@ class Prober final : public SelfProbe {
         socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (client.get() < 0) return Unreached("socket", std::strerror(errno));
     TellOwn(client.get(), address);
-    if (connect(client.get(), address.get(), address.size) != 0) {
-      if (errno != EINPROGRESS) return Unreached("connect", std::strerror(errno));
-      if (!Await(pollfd{client.get(), POLLOUT, 0}, end)) return Unreached("connect", "no answer");
-      int error = 0;
-      socklen_t size = sizeof(error);
-      getsockopt(client.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-      if (error != 0) return Unreached("connect", std::strerror(error));
+    if (absl::Status connected = Connect(client.get(), address, end); !connected.ok()) {
+      return connected;
     }
     // An empty socket takes it whole.
     if (send(client.get(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
@@ -172,6 +129,39 @@ class Prober final : public SelfProbe {
       return Unreached("send", std::strerror(errno));
     }
     return TakeAnswer(client.get(), uses_tls, end);
+  }
+
+  absl::Status Connect(int client, const SocketAddress& address, ProbeClock::time_point end) const {
+    constexpr int kRetryMs = 10;
+    while (connect(client, address.get(), address.size) != 0) {
+      const int error = errno;
+      if (error == EINPROGRESS) return AwaitConnected(client, end);
+      // A UNIX socket's queue is full: whoever fills it keeps others waiting, and is accepted.
+      pollfd stopped{wake_.get(), POLLIN, 0};
+      const bool tries_again =
+          error == EAGAIN && ProbeClock::now() < end && poll(&stopped, 1, kRetryMs) == 0;
+      if (!tries_again) return Unreached("connect", std::strerror(error));
+    }
+    return CheckIsOwn(client, address);
+  }
+
+  absl::Status AwaitConnected(int client, ProbeClock::time_point end) const {
+    if (!Await(pollfd{client, POLLOUT, 0}, end)) return Unreached("connect", "no answer");
+    int error = 0;
+    socklen_t size = sizeof(error);
+    getsockopt(client, SOL_SOCKET, SO_ERROR, &error, &size);
+    return error == 0 ? absl::OkStatus() : Unreached("connect", std::strerror(error));
+  }
+
+  // Somebody may have put another socket in its file's place.
+  static absl::Status CheckIsOwn(int client, const SocketAddress& address) {
+    if (address.storage.ss_family != AF_UNIX) return absl::OkStatus();
+    ucred listener{};
+    socklen_t size = sizeof(listener);
+    getsockopt(client, SOL_SOCKET, SO_PEERCRED, &listener, &size);
+    if (listener.pid == getpid()) return absl::OkStatus();
+    return Unreached("connect",
+                     absl::StrCat("another process listens there (pid ", listener.pid, ")"));
   }
 
   // The address of this host at which the server listens is one to come from, too.
@@ -216,7 +206,6 @@ class Prober final : public SelfProbe {
   const SelfProbeOptions options_;
   const OwnedDescriptor wake_;
   const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> tls_;  // null: no TLS
-  std::vector<ProbedAddress> addresses_;                    // the thread's own
   std::jthread thread_;
 };
 

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/system/host_port.h"
-#include "server/system/listen_address.h"
+#include "server/system/listening_socket.h"
 
 namespace warpfold {
 
@@ -40,8 +40,9 @@ class Reach {
 };
 
 struct SelfProbeOptions {
-  // Where the server listens, with the ports that it has; "0.0.0.0:50051" is probed by loopback.
-  std::vector<ListenAddress> addresses;
+  // Where the server listens; each socket of each has to answer. Every address is probed by
+  // loopback.
+  std::vector<BoundAddress> addresses;
   bool uses_tls = false;  // at those with a port
   // Told of the address from which the next connection comes, where it is one of TCP.
   std::function<void(const SocketAddress& own)> before_connect{};

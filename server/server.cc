@@ -51,7 +51,8 @@ Server::Server(const Config& config, Log& log, OnUseless on_useless, Devices dev
       regions_(devices_.executors, LimitsOf(config).regions),
       metrics_({.version = kVersion, .backend = Name(devices_.backend), .compiler = kCompiler}),
       access_log_(log, config.access_log_options()),
-      page_guard_(log) {}
+      page_guard_(log),
+      connection_log_(log) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, Log& log,
                                                       OnUseless on_useless) {
@@ -195,6 +196,7 @@ absl::Status Server::StartMetrics() {
   auto occupancy = std::make_shared<OccupancyCollector>([this, parts] {
     Occupancy now = Probe(parts);
     now.ready = ready_ && reachable_ && has_device();
+    now.self_probes = static_cast<double>(self_probes_.load());
     now.self_probe_failures = static_cast<double>(self_probe_failures_.load());
     return now;
   });
@@ -240,27 +242,21 @@ Admitted Server::Admit(CallerTable callers) const {
 absl::Status Server::StartGrpc(CallerTable callers) {
   GrpcServerOptions options = GrpcOptionsOf(config_, devices_, tls_.get(), spans_.get());
   options.on_connection_refused = [this](const std::string& peer, const absl::Status& why) {
-    OnConnectionRefused(peer, why);
+    connection_log_.SayRefused(peer, why);
   };
   absl::StatusOr<std::unique_ptr<GrpcServer>> grpc =
       GrpcServer::Start(options, Admit(std::move(callers)), admission_, *scheduler_, tensors_,
                         regions_, metrics_, access_log_);
   if (!grpc.ok()) return grpc.status();
   grpc_ = *std::move(grpc);
+  connection_log_.SayMax(config_);
   return absl::OkStatus();
-}
-
-// The acceptor's thread.
-void Server::OnConnectionRefused(const std::string& peer, const absl::Status& why) {
-  constexpr std::int64_t kLinesPerS = 1;
-  if (!refused_lines_.Takes(kLinesPerS)) return;
-  log_.Write(LogLevel::kWarning, "connection refused", {{"peer", peer}, {"status", why.message()}});
 }
 
 absl::Status Server::StartSelfProbe() {
   const std::chrono::milliseconds patience(config_.exit_when_unready_ms);
   absl::StatusOr<std::unique_ptr<SelfProbe>> self_probe = SelfProbe::Start(
-      {.addresses = grpc_->addresses(),
+      {.addresses = grpc_->bound(),
        .uses_tls = config_.uses_tls(),
        .before_connect = [this](const SocketAddress& own) { grpc_->acceptor().ExpectOwn(own); },
        .on_probe = [this, patience](const absl::Status& probed,
@@ -273,6 +269,7 @@ absl::Status Server::StartSelfProbe() {
 // The probe's thread, which StopServing waits for: nobody else says meanwhile that it serves.
 void Server::OnSelfProbe(const absl::Status& probed, const Reach& reach,
                          std::chrono::milliseconds patience) {
+  ++self_probes_;
   if (!probed.ok()) ++self_probe_failures_;
   if (reach.reachable() != reachable_) {
     reachable_ = reach.reachable();
@@ -348,6 +345,7 @@ void Server::TakeLimits() {
   regions_.SetLimits(limits.regions);
   grpc_->SetLimits(limits);
   grpc_->acceptor().SetConnectionsMax(ConnectionsMaxOf(config_));
+  connection_log_.SayMax(config_);
 }
 
 void Server::StopServing() {

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
 #include "server/config.h"
+#include "server/connection_log.h"
 #include "server/core/admission/admission.h"
 #include "server/core/regions/region_table.h"
 #include "server/core/scheduling/scheduler.h"
@@ -27,7 +28,6 @@
 #include "server/memory_plan.h"
 #include "server/memory_watch.h"
 #include "server/observe/log/access_log.h"
-#include "server/observe/log/line_rate.h"
 #include "server/observe/log/log.h"
 #include "server/observe/metrics/metrics.h"
 #include "server/observe/metrics/metrics_server.h"
@@ -92,7 +92,6 @@ class Server {
   absl::Status StartGrpc(CallerTable callers);
   std::string ListenText() const;
   void TakeLimits();
-  void OnConnectionRefused(const std::string& peer, const absl::Status& why);
   absl::Status StartSelfProbe();
   void OnSelfProbe(const absl::Status& probed, const Reach& reach,
                    std::chrono::milliseconds patience);
@@ -109,6 +108,7 @@ class Server {
   std::atomic<bool> ready_{false};
   std::atomic<bool> reachable_{true};
   std::atomic<bool> is_deaf_{false};
+  std::atomic<std::int64_t> self_probes_{0};
   std::atomic<std::int64_t> self_probe_failures_{0};
   AdmissionController admission_;
   TensorTable tensors_;
@@ -117,7 +117,7 @@ class Server {
   Metrics metrics_;
   AccessLog access_log_;
   PageGuard page_guard_;
-  LineRate refused_lines_;
+  ConnectionLog connection_log_;
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<TlsCertificate> tls_;  // null: no TLS

@@ -72,7 +72,7 @@ ListeningPort CheckPort(const std::string& option, const HostPort& address, bool
   } else if (error == EADDRINUSE) {
     AddHeld(option, address, speaks_grpc, check, report);
   } else {
-    report.Fail(kSubject, check, std::strerror(error),
+    report.Fail(kSubject, check, WhyNotListening(address, error),
                 absl::StrCat("give --", option, " an address of this host that this user may use"));
   }
   return tried;

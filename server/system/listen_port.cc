@@ -54,16 +54,30 @@ int PortOf(int listener) {
   return warpfold::PortOf(own);
 }
 
-// Adds one that listens at `address`, with the port that the others have.
-void Add(SocketAddress address, ListeningPort& listening) {
-  if (listening.port != 0) SetPort(address, listening.port);
-  OwnedDescriptor listener = ListenAt(address);
-  if (listener.get() >= 0) {
-    listening.port = PortOf(listener.get());
-    listening.sockets.push_back(std::move(listener));
-  } else if (listening.error != EADDRINUSE) {
-    listening.error = errno;
+bool IsOfAnotherHost(int error) { return error == EADDRNOTAVAIL || error == EAFNOSUPPORT; }
+
+std::vector<SocketAddress> AddressesOf(const HostPort& address) {
+  if (!address.is_every_address()) return Resolve(address);
+  // The first is the second, too, but on a host without IPv6.
+  return {EveryAddress(AF_INET6, address.port), EveryAddress(AF_INET, address.port)};
+}
+
+ListeningPort ListenAtAll(const HostPort& address) {
+  ListeningPort listening{.error = EADDRNOTAVAIL};
+  for (SocketAddress one : AddressesOf(address)) {
+    if (listening.port != 0) SetPort(one, listening.port);
+    OwnedDescriptor listener = ListenAt(one);
+    const int error = errno;
+    if (listener.get() >= 0) {
+      listening.error = 0;
+      listening.port = PortOf(listener.get());
+      listening.sockets.push_back(std::move(listener));
+      if (address.is_every_address()) break;
+    } else if (!IsOfAnotherHost(error)) {
+      return {.error = error};
+    }
   }
+  return listening;
 }
 
 // The inodes of the sockets that listen on `port`, as /proc/net/tcp lists them:
@@ -125,25 +139,24 @@ std::optional<PortHolder> FindPortHolder(int port) {
 }
 
 ListeningPort TryListening(const HostPort& address) {
-  ListeningPort listening{.error = EADDRNOTAVAIL};
-  if (address.is_every_address()) {
-    Add(EveryAddress(AF_INET6, address.port), listening);
-    // A host without IPv6.
-    if (listening.sockets.empty() && listening.error != EADDRINUSE) {
-      Add(EveryAddress(AF_INET, address.port), listening);
-    }
-  } else {
-    // A name may have an address that this host lacks, such as ::1, beside one that it has.
-    for (const SocketAddress& one : Resolve(address)) Add(one, listening);
+  // The port that the system gave at one address of a name may be taken at another.
+  constexpr int kTries = 16;
+  ListeningPort listening = ListenAtAll(address);
+  for (int i = 1; i < kTries && address.port == 0 && listening.error == EADDRINUSE; ++i) {
+    listening = ListenAtAll(address);
   }
-  if (!listening.sockets.empty()) listening.error = 0;
   return listening;
+}
+
+std::string WhyNotListening(const HostPort& address, int error) {
+  if (error == EADDRNOTAVAIL && AddressesOf(address).empty()) return "the name has no address";
+  return std::strerror(error);
 }
 
 absl::StatusOr<ListeningPort> Listen(const std::string& option, const HostPort& address) {
   ListeningPort listening = TryListening(address);
   if (listening.error == 0) return listening;
-  std::string why = std::strerror(listening.error);
+  std::string why = WhyNotListening(address, listening.error);
   const auto holder = listening.error == EADDRINUSE ? FindPortHolder(address.port) : std::nullopt;
   if (holder.has_value()) {
     why = absl::StrCat("held by ", holder->command, " (pid ", holder->pid, ")");

@@ -26,11 +26,14 @@ std::optional<PortHolder> FindPortHolder(int port);
 struct ListeningPort {
   int error = 0;  // of listening; EADDRNOTAVAIL of a name that is no address
   int port = 0;   // that they have
-  // At each address of a name that can be had. They do not block.
+  // At each address of a name that is one of this host. They do not block.
   std::vector<OwnedDescriptor> sockets;
 };
-// 0.0.0.0 and :: both stand for every address of IPv4 and of IPv6.
+// 0.0.0.0 and :: both stand for every address of IPv4 and of IPv6. Of a name's addresses those that
+// this host lacks, such as ::1, are left out; all others have to be free.
 ListeningPort TryListening(const HostPort& address);
+// The error in words.
+std::string WhyNotListening(const HostPort& address, int error);
 
 // The same for --`option`. UNAVAILABLE says why not, and who holds the port.
 absl::StatusOr<ListeningPort> Listen(const std::string& option, const HostPort& address);

@@ -1,5 +1,9 @@
 #include "server/system/listening_socket.h"
 
+#include <sys/socket.h>
+
+#include <variant>
+
 #include "server/system/listen_port.h"
 
 namespace warpfold {
@@ -17,6 +21,16 @@ absl::StatusOr<ListeningSocket> ListeningSocket::Open(const ListenAddress& addre
   std::get<HostPort>(opened.address_.at).port = port->port;
   opened.sockets_ = std::move(port->sockets);
   return opened;
+}
+
+BoundAddress ListeningSocket::bound() const {
+  BoundAddress bound{address_, {}};
+  for (const int socket : descriptors()) {
+    SocketAddress& own =
+        bound.sockets.emplace_back(SocketAddress{.size = sizeof(sockaddr_storage)});
+    getsockname(socket, reinterpret_cast<sockaddr*>(&own.storage), &own.size);
+  }
+  return bound;
 }
 
 std::vector<int> ListeningSocket::descriptors() const {

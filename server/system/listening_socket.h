@@ -13,6 +13,12 @@
 
 namespace warpfold {
 
+// An address of the server's, and its sockets' as the system has them.
+struct BoundAddress {
+  ListenAddress address;
+  std::vector<SocketAddress> sockets;
+};
+
 // Connections wait there until somebody accepts them.
 class ListeningSocket {
  public:
@@ -24,6 +30,7 @@ class ListeningSocket {
 
   // With the port that it has.
   const ListenAddress& address() const { return address_; }
+  BoundAddress bound() const;
   // Which do not block; none once it is closed.
   std::vector<int> descriptors() const;
 

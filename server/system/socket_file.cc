@@ -27,7 +27,9 @@ absl::Status Unavailable(const UnixSocket& socket, absl::string_view why) {
 
 absl::StatusOr<gid_t> FindGroup(const UnixSocket& socket) {
   gid_t number = 0;
-  if (absl::SimpleAtoi(socket.group, &number)) return number;
+  // The system's word for "as it is" is no group.
+  const bool is_number = absl::SimpleAtoi(socket.group, &number);
+  if (is_number && number != static_cast<gid_t>(-1)) return number;
   std::vector<char> space(1 << 16);
   group entry{};
   group* found = nullptr;
@@ -78,8 +80,13 @@ sockaddr_un AddressOf(const UnixSocket& socket) {
 
 absl::StatusOr<SocketFile> SocketFile::Listen(const UnixSocket& socket) {
   if (absl::Status free = CheckFree(socket); !free.ok()) return free;
-  unlink(socket.path.c_str());  // left by a server that was killed
+  // Left by a server that was killed.
+  if (unlink(socket.path.c_str()) != 0 && errno != ENOENT) {
+    return Unavailable(
+        socket, absl::StrCat("cannot replace the one that is there: ", std::strerror(errno)));
+  }
   OwnedDescriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (listener.get() < 0) return Unavailable(socket, std::strerror(errno));
   const sockaddr_un address = AddressOf(socket);
   if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return Unavailable(socket, std::strerror(errno));
@@ -130,6 +137,20 @@ void SocketFile::Remove() {
   if (is_own) unlink(socket_.path.c_str());
 }
 
+namespace {
+
+// Whether this user may remove the file, in a folder that it may write.
+absl::Status CheckMayReplace(const UnixSocket& socket, const struct stat& file) {
+  struct stat folder {};
+  const bool is_sticky =
+      stat(FolderOf(socket).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) != 0;
+  const uid_t us = geteuid();
+  if (!is_sticky || us == 0 || us == file.st_uid || us == folder.st_uid) return absl::OkStatus();
+  return Unavailable(socket, "another user's is there, which only that user may remove");
+}
+
+}  // namespace
+
 absl::Status CheckFree(const UnixSocket& socket) {
   const std::string folder = FolderOf(socket);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
@@ -150,7 +171,7 @@ absl::Status CheckFree(const UnixSocket& socket) {
     return Unavailable(socket, absl::StrCat("held by ", NameOfListener(client.get())));
   }
   // Left by a server that was killed.
-  if (errno == ECONNREFUSED) return absl::OkStatus();
+  if (errno == ECONNREFUSED) return CheckMayReplace(socket, about);
   return Unavailable(socket, errno == EAGAIN ? "held by another process" : std::strerror(errno));
 }
 

@@ -27,6 +27,7 @@ ATTACKER = "127.0.0.2"
 REFUSED = "warpfold_connections_refused_total"
 CONNECTION_BYTES = 32 << 10  # one without a call takes some 20
 THOUSANDS, CONNECTIONS_MAX = 10_000, 1024
+STORM = 20_000
 FIRST_WORDS = (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))).hex()
 
 
@@ -121,10 +122,10 @@ def test_who_is_on_the_servers_own_host_does_not_make_it_seem_deaf(attack):
     """The server's connections to itself come from the same address."""
     with attack(run_by=descriptor_limit(FEW, FEW)) as server, contextlib.ExitStack() as stack:
         connect(stack, server, address="127.0.0.1")
-        probes = server.sample("warpfold_connections_accepted_total")
+        probes = server.sample("warpfold_self_probes_total")
         until(
-            lambda: server.sample("warpfold_connections_accepted_total") >= probes + 3,
-            "three connections of the server to itself",
+            lambda: server.sample("warpfold_self_probes_total") >= probes + 4,
+            "connections of the server to itself",
         )
         assert server.sample("warpfold_self_probe_failures_total") == 0
         assert says_ready(server)
@@ -151,32 +152,52 @@ def test_one_user_leaves_connections_of_a_unix_socket_to_others(attack, tmp_path
         findings.report()
 
 
-def test_many_addresses_end_no_connection_and_the_server_says_that_it_is_full(attack):
-    with attack(run_by=descriptor_limit(FEW, FEW)) as server:
+def test_a_storm_of_connections_to_a_unix_socket_does_not_make_the_server_seem_deaf(
+    attack, tmp_path
+):
+    """Each is closed at once, so that none holds a share; the queue of the socket is full."""
+    path = str(tmp_path / "socket")
+    with attack(f"--listen-address=127.0.0.1:0,unix:{path}") as server:
+        findings = Findings(server)
+        with beside(server) as honest:
+            for _ in range(STORM):
+                with socket.socket(socket.AF_UNIX) as client:
+                    client.connect(path)
+            SENT.add(connections=STORM)
+        findings.expect(says_ready(server), "the server says that it is not ready")
+        failures = server.sample("warpfold_self_probe_failures_total")
+        findings.expect(failures == 0, f"{failures:.0f} connections of the server to itself failed")
+        findings.expect_honest(honest)
+        findings.expect_memory()
+        findings.expect_recovered()
+        findings.report()
+
+
+def test_many_addresses_end_no_connection_and_no_server(attack):
+    flags = (exit_when_unready_ms(1000),)
+    with attack(*flags, run_by=descriptor_limit(FEW, FEW)) as server:
         findings = Findings(server)
         honest = Honest(server)
         honest.round()
         with contextlib.ExitStack() as stack:
             connect_from_everywhere(stack, server)
-            until(lambda: not says_ready(server), "the server finds that it is full")
+            probes = server.sample("warpfold_self_probes_total")
+            until(
+                lambda: server.sample("warpfold_self_probes_total") >= probes + 4,
+                "connections of the server to itself",
+            )
             honest.round()
             findings.expect(not serves(server), "a new client is served: not all are taken")
+            findings.expect(says_ready(server), "the server says that it is not ready")
+            held = server.sample("warpfold_connections")
+            findings.expect(held == ALL_OF_FEW, f"{held:.0f} connections are held")
         until(lambda: serves(server), "a new client is served when all others have gone")
-        until(lambda: says_ready(server), "the server says so")
         honest.round()
         findings.expect(not honest.failures, honest.verdict())
         honest.close()
+        findings.expect(server.process.poll() is None, "the server has ended")
         findings.expect_recovered()
         findings.report()
-
-
-def test_a_server_that_stays_full_ends_if_told_to(attack):
-    flags = (exit_when_unready_ms(1000), "--drain-timeout-ms=100")
-    with attack(*flags, run_by=descriptor_limit(FEW, FEW)) as server:
-        with contextlib.ExitStack() as stack:
-            connect_from_everywhere(stack, server)
-            until(lambda: server.process.poll() is not None, "its end")
-        assert server.process.poll() != 0, "the process ended as if all were well"
 
 
 def test_thousands_of_connections_from_one_address_are_closed(attack):

@@ -54,12 +54,13 @@ class AcceptorTest : public ::testing::Test {
   void Start(std::int64_t connections_max) {
     acceptor_ = nullptr;
     auto acceptor = Acceptor::Start(
-        {.connections_max = connections_max,
+        {.connections_max = {.count = connections_max},
          .user_timeout = std::chrono::milliseconds(12'345),
          .on_refused =
              [this](const std::string& peer, const absl::Status& why) {
                absl::MutexLock lock(&mutex_);
-               refused_.push_back({peer, std::string(why.message())});
+               auto& said = peer.empty() ? shortages_ : refused_;
+               said.push_back({peer, std::string(why.message())});
              }},
         {{.listeners = socket_.descriptors(), .hand_over = [this](int listener, int connection) {
             absl::MutexLock lock(&mutex_);
@@ -128,6 +129,7 @@ class AcceptorTest : public ::testing::Test {
   std::vector<OwnedDescriptor> accepted_ ABSL_GUARDED_BY(mutex_);
   // From where, and why.
   std::vector<std::pair<std::string, std::string>> refused_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::pair<std::string, std::string>> shortages_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Acceptor> acceptor_;
 };
 
@@ -167,8 +169,8 @@ TEST_F(AcceptorTest, AnAddressHasNoMoreThanItLeaves) {
     absl::MutexLock lock(&mutex_);
     EXPECT_EQ(refused_[0].first.substr(0, 10), "127.0.0.1:");
     EXPECT_EQ(refused_[0].second,
-              "the caller holds its share of connections (--max-connections): it has 4, all "
-              "callers 4 of 8, and asks for 1 more; closing one frees it");
+              "connections: its address has 4, all have 4 of 8 (--max-connections), and none has "
+              "more than it leaves to others");
   }
   EXPECT_EQ(Hear(clients_.back()), "");
   Come("127.0.0.2");
@@ -194,26 +196,36 @@ TEST_F(AcceptorTest, NobodyHasOneBeyondAll) {
     EXPECT_EQ(refused_[0].second,
               "connections: all 2 that there may be are open (--max-connections)");
   }
-  acceptor_->SetConnectionsMax(3);
+  acceptor_->SetConnectionsMax({.count = 3, .by = "open files"});
+  EXPECT_EQ(acceptor_->counts().max, 3);
   Come("127.0.0.3");
   EXPECT_EQ(acceptor_->counts().open, 3);
+  Come("127.0.0.4");
+  absl::MutexLock lock(&mutex_);
+  EXPECT_EQ(refused_[1].second, "connections: all 3 that there may be are open (open files)");
 }
 
-TEST_F(AcceptorTest, ItsOwnProcessNeedsNoShare) {
-  Start(3);
+TEST_F(AcceptorTest, ItsOwnProcessIsAlwaysTaken) {
+  Start(1);
   Come("127.0.0.1");
   Come("127.0.0.1");
-  EXPECT_EQ(acceptor_->counts().refused_share, 1U);
+  EXPECT_EQ(acceptor_->counts().refused_full, 1U);
   const OwnedDescriptor own = At("127.0.0.1");
   SocketAddress from{.size = sizeof(sockaddr_storage)};
   getsockname(own.get(), reinterpret_cast<sockaddr*>(&from.storage), &from.size);
   acceptor_->ExpectOwn(from);
   Connect(own);
   AwaitSeen(3);
-  EXPECT_EQ(acceptor_->counts().open, 2);
+  EXPECT_EQ(acceptor_->counts().open, 1) << "it is no client's";
   // Once.
   Come("127.0.0.1");
-  EXPECT_EQ(acceptor_->counts().refused_share, 2U);
+  EXPECT_EQ(acceptor_->counts().refused_full, 2U);
+  {
+    absl::MutexLock lock(&mutex_);
+    accepted_.clear();
+  }
+  EXPECT_EQ(acceptor_->EndAll(), 2);
+  AwaitOpen(0);
 }
 
 TEST_F(AcceptorTest, EndsAll) {
@@ -245,11 +257,14 @@ TEST_F(AcceptorTest, AcceptsAgainAfterDescriptorsRanOut) {
   {
     const FewDescriptors none(0);
     Connect(clients_[0]);
-    while (acceptor_->counts().refused_descriptors == 0) std::this_thread::yield();
+    while (acceptor_->counts().shortages == 0) std::this_thread::yield();
     EXPECT_EQ(acceptor_->counts().open, 0);
   }
   AwaitSeen(1);
   EXPECT_EQ(acceptor_->counts().open, 1);
+  absl::MutexLock lock(&mutex_);
+  EXPECT_EQ(shortages_[0].second, "connections: Too many open files");
+  EXPECT_TRUE(refused_.empty());
 }
 
 TEST_F(AcceptorTest, RefusesOneWhoseEndItWouldNotSee) {
@@ -263,6 +278,21 @@ TEST_F(AcceptorTest, RefusesOneWhoseEndItWouldNotSee) {
   EXPECT_EQ(acceptor_->counts().open, 0);
   Come("127.0.0.1");
   EXPECT_EQ(acceptor_->counts().open, 1);
+}
+
+TEST_F(AcceptorTest, HandsNobodyOverWhoHasGone) {
+  acceptor_ = nullptr;
+  for (const bool resets : {false, true}) {
+    const OwnedDescriptor gone = At("127.0.0.1");
+    Connect(gone);
+    const linger at_once{1, 0};
+    if (resets) setsockopt(gone.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  }
+  clients_.push_back(At("127.0.0.1"));
+  Connect(clients_.back());
+  Start(kMax);
+  AwaitSeen(1);
+  EXPECT_EQ(acceptor_->counts().accepted, 1U);
 }
 
 TEST_F(AcceptorTest, ItsEndEndsNoConnection) {

@@ -79,8 +79,28 @@ TEST(ListeningSocketTest, SaysWhichAddressThisHostLacks) {
   EXPECT_EQ(ListeningSocket::Open({HostPort{"192.0.2.1", 0}}).status().message(),
             "listen-address: cannot listen on 192.0.2.1:0: Cannot assign requested address");
   EXPECT_EQ(ListeningSocket::Open({HostPort{"no-such-host.invalid", 0}}).status().message(),
-            "listen-address: cannot listen on no-such-host.invalid:0: Cannot assign requested "
-            "address");
+            "listen-address: cannot listen on no-such-host.invalid:0: the name has no address");
+}
+
+// Clients who take the name's other address would reach whoever holds that.
+TEST(ListeningSocketTest, ANameOfWhichOneAddressIsHeldIsNotHad) {
+  for (const SocketAddress& one : Resolve({"localhost", 0})) {
+    const std::string text = ToString(one);
+    const ListeningSocket holder = Open(text);
+    const int port = holder.address().tcp()->port;
+    const auto refused = ListeningSocket::Open({HostPort{"localhost", port}});
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnavailable) << text;
+  }
+}
+
+TEST(ListeningSocketTest, SaysWhereItIsBound) {
+  const UniqueTempFolder folder;
+  const ListeningSocket tcp = Open("127.0.0.1:0");
+  ASSERT_EQ(tcp.bound().sockets.size(), 1U);
+  EXPECT_EQ(ToString(tcp.bound().sockets[0]), ToString(tcp.address()));
+  const ListeningSocket local = Open("unix:" + folder.Path("a.sock"));
+  ASSERT_EQ(local.bound().sockets.size(), 1U);
+  EXPECT_TRUE(Connects(local.bound().sockets[0]));
 }
 
 TEST(ListeningSocketTest, NobodyConnectsOnceItIsClosed) {

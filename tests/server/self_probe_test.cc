@@ -4,7 +4,11 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "server/frontend/grpc/tls.h"
 #include "server/system/owned_descriptor.h"
+#include "server/system/socket_file.h"
 #include "tests/e2e/certificates.h"
 #include "tests/temp_folder.h"
 
@@ -99,10 +104,17 @@ class Probed {
 };
 
 // `port` of the address's host.
-std::vector<ListenAddress> At(int port, const std::string& address = "127.0.0.1:0") {
+std::vector<BoundAddress> At(int port, const std::string& address = "127.0.0.1:0") {
   HostPort at = *ParseHostPort(address);
   at.port = port;
-  return {{at}};
+  return {{{at}, Resolve(at)}};
+}
+
+BoundAddress At(const UnixSocket& socket) {
+  const sockaddr_un at = AddressOf(socket);
+  SocketAddress address{.size = sizeof(at)};
+  std::memcpy(&address.storage, &at, sizeof(at));
+  return {{socket}, {address}};
 }
 
 // gRPC's own server, whose methods are none.
@@ -201,8 +213,8 @@ TEST(SelfProbeTest, EveryAddressHasToAnswer) {
   const UnixSocket socket{.path = folder.Path("a.sock")};
   const Served tcp("127.0.0.1:0");
   const Served local("unix:" + socket.path);
-  std::vector<ListenAddress> addresses = At(tcp.port());
-  addresses.push_back({socket});
+  std::vector<BoundAddress> addresses = At(tcp.port());
+  addresses.push_back(At(socket));
   Probed probed({.addresses = addresses});
   EXPECT_TRUE(probed.After(2).ok()) << probed.After(1);
   // Somebody takes the file away: nobody new can connect there.
@@ -210,6 +222,60 @@ TEST(SelfProbeTest, EveryAddressHasToAnswer) {
   EXPECT_EQ(probed.After(4), absl::UnavailableError(absl::StrCat(
                                  "unix:", socket.path, ": connect: No such file or directory")));
   EXPECT_FALSE(probed.is_reachable());
+}
+
+// Whoever fills the queue keeps the probe waiting, as other clients.
+TEST(SelfProbeTest, AFullQueueOfAUnixSocketIsWaitedFor) {
+  const UniqueTempFolder folder;
+  const UnixSocket socket{.path = folder.Path("a.sock")};
+  const sockaddr_un at = AddressOf(socket);
+  const OwnedDescriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
+  ASSERT_EQ(listen(listener.get(), 0), 0);
+  const auto connect_to = [&at] {
+    OwnedDescriptor client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const bool is_in =
+        connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)) == 0;
+    return is_in ? std::move(client) : OwnedDescriptor(-1);
+  };
+  std::vector<OwnedDescriptor> filling;
+  while (true) {
+    OwnedDescriptor client = connect_to();
+    if (client.get() < 0) break;
+    filling.push_back(std::move(client));
+  }
+  Probed probed({.addresses = {At(socket)}, .timeout = kEver});
+  // The next one after those that fill it is the probe's.
+  for (std::size_t i = 0; i < filling.size(); ++i) {
+    const OwnedDescriptor taken(accept(listener.get(), nullptr, nullptr));
+  }
+  const OwnedDescriptor probe(accept(listener.get(), nullptr, nullptr));
+  const char settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
+  EXPECT_EQ(send(probe.get(), settings, sizeof(settings), 0), sizeof(settings));
+  EXPECT_TRUE(probed.After(1).ok());
+}
+
+TEST(SelfProbeTest, AnotherProcessAtItsSocketIsNotTheServer) {
+  const UniqueTempFolder folder;
+  const UnixSocket socket{.path = folder.Path("a.sock")};
+  const sockaddr_un at = AddressOf(socket);
+  const OwnedDescriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
+  const pid_t other = fork();  // whose socket it is: who calls listen
+  if (other == 0) {
+    listen(listener.get(), 8);
+    pause();
+    _exit(0);
+  }
+  {
+    Probed probed({.addresses = {At(socket)}, .timeout = milliseconds(10)});
+    const std::string why = absl::StrCat(
+        "unix:", socket.path, ": connect: another process listens there (pid ", other, ")");
+    while (probed.After(1) != absl::UnavailableError(why)) {  // at first nobody does
+    }
+  }
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
 }
 
 // gRPC asks for the certificate once a listener.
@@ -222,7 +288,7 @@ TEST(SelfProbeTest, TwoListenersHaveOneCertificate) {
   ASSERT_TRUE(tls.ok()) << tls.status();
   const Served first("127.0.0.1:0", (*tls)->Credentials());
   const Served second("127.0.0.2:0", (*tls)->Credentials());
-  std::vector<ListenAddress> addresses = At(first.port());
+  std::vector<BoundAddress> addresses = At(first.port());
   addresses.push_back(At(second.port(), "127.0.0.2:0").front());
   Probed probed({.addresses = addresses, .uses_tls = true});
   EXPECT_TRUE(probed.After(3).ok()) << probed.After(1);

@@ -93,6 +93,24 @@ TEST_F(SocketFileTest, AGroupThatIsNotThereIsSaid) {
   EXPECT_FALSE(IsThere());
 }
 
+TEST_F(SocketFileTest, TheNumberThatStandsForNoneIsNoGroup) {
+  socket_.group = "4294967295";
+  EXPECT_EQ(WhyNot(), "there is no group '4294967295'");
+}
+
+TEST_F(SocketFileTest, AnothersInAStickyFolderIsNotFree) {
+  constexpr uid_t kNobody = 65534;
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  ASSERT_EQ(chmod(folder_.path().c_str(), 01777), 0);
+  { const OwnedDescriptor left = Bind(socket_.path); }
+  ASSERT_EQ(chmod(socket_.path.c_str(), 0666), 0);
+  EXPECT_EQ(WhyNot(), "");
+  ASSERT_EQ(seteuid(kNobody), 0);
+  const std::string why = WhyNot();
+  ASSERT_EQ(seteuid(0), 0);
+  EXPECT_EQ(why, "another user's is there, which only that user may remove");
+}
+
 TEST_F(SocketFileTest, AFolderThatIsNotThereIsSaid) {
   socket_.path = folder_.Path("none/a.sock");
   EXPECT_EQ(SocketFile::Listen(socket_).status().message(),

@@ -5,12 +5,6 @@
 namespace warpfold {
 namespace {
 
-// Source: dynamic queue thresholds (A. Choudhury, E. Hahne, IEEE/ACM Transactions on Networking 6,
-// 1998).
-bool IsBeyondShare(const SharedUse& use, std::int64_t more) {
-  return use.held > 0 && use.held + more > use.max - use.held_by_all - more;
-}
-
 std::string Option(const Shared& of) {
   return *of.option == '\0' ? "" : absl::StrCat(" (--", of.option, ")");
 }
@@ -24,6 +18,12 @@ std::string AsksFor(const Shared& of, std::int64_t more) {
 }
 
 }  // namespace
+
+// Source: dynamic queue thresholds (A. Choudhury, E. Hahne, IEEE/ACM Transactions on Networking 6,
+// 1998).
+bool IsBeyondShare(const SharedUse& use, std::int64_t more) {
+  return use.held > 0 && use.held + more > use.max - use.held_by_all - more;
+}
 
 absl::Status CheckFitsQuota(const Shared& of, const std::optional<std::int64_t>& quota,
                             std::int64_t more) {

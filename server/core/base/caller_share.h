@@ -26,7 +26,6 @@ struct Shared {
 };
 inline constexpr char kByAnswers[] = "answers free some";
 inline constexpr char kByDeleting[] = "DeleteTensor frees some";
-inline constexpr char kByClosing[] = "closing one frees it";
 inline constexpr char kByUnregistering[] = "unregistering frees some";
 inline constexpr Shared kSharedRequests = {"requests in flight", kByAnswers,
                                            "max-requests-in-flight", "max-requests-in-flight"};
@@ -45,8 +44,6 @@ inline constexpr Shared kSharedSystemBytes = {"bytes of shared memory", kByUnreg
 inline constexpr Shared kSharedCudaBytes = {"bytes of GPU memory", kByUnregistering,
                                             "max-cuda-memory-bytes", ""};
 
-inline constexpr Shared kSharedConnections = {"connections", kByClosing, "max-connections", ""};
-
 // How much of it one caller, and all of them with it, hold.
 struct SharedUse {
   std::int64_t held = 0;
@@ -54,6 +51,9 @@ struct SharedUse {
   std::int64_t max = 0;  // that all may hold
   std::optional<std::int64_t> quota = std::nullopt;
 };
+
+// Whether somebody who holds some would have more with `more` than is left then.
+bool IsBeyondShare(const SharedUse& use, std::int64_t more);
 
 // Whether `more` at once may be within the caller's quota. RESOURCE_EXHAUSTED that never fits.
 absl::Status CheckFitsQuota(const Shared& of, const std::optional<std::int64_t>& quota,

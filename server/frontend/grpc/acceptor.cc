@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -38,6 +39,21 @@ bool IsShortage(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
+// Of a connection nothing is asked for (`events` EPOLLET alone): the kernel tells its end, in both
+// directions, anyway.
+bool Watch(int epoll, int descriptor, std::uint32_t events) {
+  epoll_event event{.events = events, .data = {.fd = descriptor}};
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+// Its client has closed it already, or ended what it sends, which ends it for gRPC, too: whoever
+// connects to no purpose costs no more than that.
+bool HasGone(int connection) {
+  constexpr short kEnds = POLLRDHUP | POLLHUP | POLLERR;
+  pollfd state{connection, kEnds, 0};
+  return poll(&state, 1, 0) == 1 && (state.revents & kEnds) != 0;
+}
+
 ucred ProcessAt(int unix_connection) {
   ucred process{};
   socklen_t size = sizeof(process);
@@ -54,12 +70,9 @@ class EpollAcceptor final : public Acceptor {
         epoll_(std::move(epoll)),
         wake_(std::move(wake)),
         connections_max_(options_.connections_max) {
-    Watch(wake_.get(), EPOLLIN);
+    counts_.max = options_.connections_max.count;
     for (const Door& door : doors_) {
-      for (const int listener : door.listeners) {
-        Watch(listener, EPOLLIN);
-        hand_over_.emplace(listener, &door.hand_over);
-      }
+      for (const int listener : door.listeners) hand_over_.emplace(listener, &door.hand_over);
     }
     thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   }
@@ -82,15 +95,16 @@ class EpollAcceptor final : public Acceptor {
     own_ = NameOf(own);
   }
 
-  void SetConnectionsMax(std::int64_t connections_max) override {
+  void SetConnectionsMax(const ConnectionsMax& connections_max) override {
     absl::MutexLock lock(&mutex_);
     connections_max_ = connections_max;
+    counts_.max = connections_max.count;
   }
 
   std::int64_t EndAll() override {
     absl::MutexLock lock(&mutex_);
     for (const auto& [second, client] : open_) shutdown(second, SHUT_RDWR);
-    return counts_.open;
+    return static_cast<std::int64_t>(open_.size());
   }
 
   ConnectionCounts counts() const override {
@@ -103,8 +117,7 @@ class EpollAcceptor final : public Acceptor {
   struct Arrived {
     int descriptor;
     SocketAddress from;
-    std::string client;  // that it belongs to
-    bool is_own;         // of this process
+    std::string client;  // that it belongs to; empty: this process itself
   };
 
   void Run(const std::stop_token& stop) {
@@ -133,11 +146,6 @@ class EpollAcceptor final : public Acceptor {
     }
   }
 
-  // Of a connection nothing is asked for: the kernel tells its end, in both directions, anyway.
-  void Watch(int descriptor, std::uint32_t events) const {
-    epoll_event event{.events = events, .data = {.fd = descriptor}};
-    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
-  }
   // Its own end would not do it for one of which gRPC has another descriptor.
   void Forget(int descriptor) const { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr); }
 
@@ -159,19 +167,20 @@ class EpollAcceptor final : public Acceptor {
     arrived.descriptor = accept4(listener, reinterpret_cast<sockaddr*>(&arrived.from.storage),
                                  &arrived.from.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (arrived.descriptor < 0) {
-      if (IsShortage(errno)) SetShort(true);
+      if (IsShortage(errno)) WaitForDescriptors(errno);
       return std::nullopt;
     }
     if (arrived.from.storage.ss_family == AF_UNIX) {
       const ucred process = ProcessAt(arrived.descriptor);
-      arrived.client = absl::StrCat("unix:", process.uid);
-      arrived.is_own = process.pid == getpid();
+      if (process.pid != getpid()) arrived.client = absl::StrCat("user ", process.uid);
       return arrived;
     }
-    arrived.client = AddressOf(*arrived.from.get());
     absl::MutexLock lock(&mutex_);
-    arrived.is_own = NameOf(arrived.from) == own_;
-    if (arrived.is_own) own_.clear();
+    if (NameOf(arrived.from) == own_) {
+      own_.clear();
+    } else {
+      arrived.client = AddressOf(*arrived.from.get());
+    }
     return arrived;
   }
 
@@ -183,8 +192,9 @@ class EpollAcceptor final : public Acceptor {
     setsockopt(connection, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
   }
 
-  // False: it is refused.
+  // False: it is refused, or over.
   bool Take(const Arrived& arrived) {
+    if (HasGone(arrived.descriptor)) return false;
     const absl::Status refused = Count(arrived);
     if (!refused.ok()) {
       if (options_.on_refused) options_.on_refused(PeerOf(arrived), refused);
@@ -197,43 +207,61 @@ class EpollAcceptor final : public Acceptor {
   // Has it counted until its end, or refused.
   absl::Status Count(const Arrived& arrived) {
     absl::MutexLock lock(&mutex_);
-    if (counts_.open >= connections_max_) {
-      ++counts_.refused_full;
-      return absl::ResourceExhaustedError(
-          absl::StrCat("connections: all ", connections_max_,
-                       " that there may be are open (--max-connections)"));
-    }
-    if (!arrived.is_own) {
-      absl::Status share = CheckShare(
-          kSharedConnections, {clients_.Of(arrived.client).count, counts_.open, connections_max_},
-          1, RetryLater{});
-      if (!share.ok()) {
-        ++counts_.refused_share;
-        return share;
-      }
-    }
+    const bool is_own = arrived.client.empty();
+    if (absl::Status room = is_own ? absl::OkStatus() : CheckRoom(arrived); !room.ok()) return room;
     const int second = fcntl(arrived.descriptor, F_DUPFD_CLOEXEC, 0);
-    if (second < 0) {
+    if (second < 0 || !Watch(epoll_.get(), second, EPOLLET)) {
+      absl::Status none = NoDescriptor(errno);
+      if (second >= 0) close(second);
       ++counts_.refused_descriptors;
-      return absl::ResourceExhaustedError(absl::StrCat("connections: ", std::strerror(errno)));
+      return none;
     }
+    open_.emplace(second, arrived.client);
+    if (is_own) return absl::OkStatus();
     ++counts_.accepted;
     ++counts_.open;
     clients_.Add(arrived.client, 0);
-    open_.emplace(second, arrived.client);
-    Watch(second, EPOLLET);
     return absl::OkStatus();
+  }
+
+  absl::Status CheckRoom(const Arrived& arrived) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const std::int64_t max = connections_max_.count;
+    if (counts_.open >= max) {
+      ++counts_.refused_full;
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "connections: all ", max, " that there may be are open (", connections_max_.by, ")"));
+    }
+    const std::int64_t held = clients_.Of(arrived.client).count;
+    if (!IsBeyondShare({held, counts_.open, max}, 1)) return absl::OkStatus();
+    ++counts_.refused_share;
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "connections: its ", arrived.from.storage.ss_family == AF_UNIX ? "user" : "address",
+        " has ", held, ", all have ", counts_.open, " of ", max, " (", connections_max_.by,
+        "), and none has more than it leaves to others"));
+  }
+
+  static absl::Status NoDescriptor(int error) {
+    return absl::ResourceExhaustedError(absl::StrCat("connections: ", std::strerror(error)));
   }
 
   void End(int second) {
     absl::MutexLock lock(&mutex_);
     const auto ended = open_.find(second);
     if (ended == open_.end()) return;
-    clients_.Remove(ended->second, 0);
+    if (!ended->second.empty()) {
+      clients_.Remove(ended->second, 0);
+      --counts_.open;
+    }
     open_.erase(ended);
-    --counts_.open;
     Forget(second);
     close(second);
+  }
+
+  void WaitForDescriptors(int error) {
+    SetShort(true);
+    if (options_.on_refused) options_.on_refused("", NoDescriptor(error));
+    absl::MutexLock lock(&mutex_);
+    ++counts_.shortages;
   }
 
   // Nobody is accepted for a while: sockets that listen would wake the thread without end.
@@ -243,9 +271,6 @@ class EpollAcceptor final : public Acceptor {
       epoll_event event{.events = is_short ? 0U : EPOLLIN, .data = {.fd = listener}};
       epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener, &event);
     }
-    if (!is_short) return;
-    absl::MutexLock lock(&mutex_);
-    ++counts_.refused_descriptors;
   }
 
   // An address of IPv4 has one name, also as one of IPv6.
@@ -267,9 +292,9 @@ class EpollAcceptor final : public Acceptor {
   absl::flat_hash_map<int, const std::function<void(int, int)>*> hand_over_;  // by listener
   bool is_short_ = false;                                                     // of descriptors
   mutable absl::Mutex mutex_;
-  std::int64_t connections_max_ ABSL_GUARDED_BY(mutex_);
+  ConnectionsMax connections_max_ ABSL_GUARDED_BY(mutex_);
   std::string own_ ABSL_GUARDED_BY(mutex_);  // the name of the one to come; empty: none
-  // By its second descriptor: the client that it belongs to.
+  // By its second descriptor: the client that it belongs to; empty: this process.
   absl::flat_hash_map<int, std::string> open_ ABSL_GUARDED_BY(mutex_);
   Holdings clients_ ABSL_GUARDED_BY(mutex_);
   ConnectionCounts counts_ ABSL_GUARDED_BY(mutex_);
@@ -282,7 +307,13 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(AcceptorOptions option
                                                           std::vector<Door> doors) {
   OwnedDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   OwnedDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (epoll.get() < 0 || wake.get() < 0) {
+  bool is_made = epoll.get() >= 0 && Watch(epoll.get(), wake.get(), EPOLLIN);
+  for (const Door& door : doors) {
+    for (const int listener : door.listeners) {
+      is_made = is_made && Watch(epoll.get(), listener, EPOLLIN);
+    }
+  }
+  if (!is_made) {
     return absl::ResourceExhaustedError(
         absl::StrCat("connections: cannot be accepted: ", std::strerror(errno)));
   }

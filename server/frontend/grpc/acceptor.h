@@ -27,20 +27,31 @@
 
 namespace warpfold {
 
+// Of clients: those of the process to itself (ExpectOwn) are none.
 struct ConnectionCounts {
   std::int64_t open = 0;
+  std::int64_t max = 0;
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;         // all that there may be are open
   std::uint64_t refused_share = 0;        // its address has its share
-  std::uint64_t refused_descriptors = 0;  // the process has none left, or the system
+  std::uint64_t refused_descriptors = 0;  // there was none for the second one
+  std::uint64_t shortages = 0;            // none for the first: they wait until some are free
 };
 
+struct ConnectionsMax {
+  std::int64_t count = 8192;
+  const char* by = "--max-connections";  // what bounds them, in words
+};
+
+// Told by the acceptor's thread, of each that is refused: where it comes from, and why. Empty
+// `peer`: of those that wait, as no descriptor is left.
+using OnConnectionRefused = std::function<void(const std::string& peer, const absl::Status& why)>;
+
 struct AcceptorOptions {
-  std::int64_t connections_max = 0;
+  ConnectionsMax connections_max;
   // Time in which what was sent has to arrive (TCP_USER_TIMEOUT).
   std::chrono::milliseconds user_timeout{20'000};
-  // Told by the acceptor's thread, of each that is refused: where it comes from, and why.
-  std::function<void(const std::string& peer, const absl::Status& why)> on_refused;
+  OnConnectionRefused on_refused{};
 };
 
 class Acceptor {
@@ -61,12 +72,12 @@ class Acceptor {
   // When it returns no connection is handed over any more. Ends are still seen.
   virtual void StopAccepting() = 0;
 
-  // The next connection of this process to itself, which comes from `own`, has no share: whether
-  // new clients are served is to be known although some of them, on this host, have theirs.
+  // The next connection of this process to itself, which comes from `own`, is always taken: whether
+  // who is accepted is served is to be known although clients have all that they may.
   virtual void ExpectOwn(const SocketAddress& own) = 0;
 
   // From now on. What is open stays.
-  virtual void SetConnectionsMax(std::int64_t connections_max) = 0;
+  virtual void SetConnectionsMax(const ConnectionsMax& connections_max) = 0;
 
   // Shuts all down in both directions, so that writes which wait for a peer to read fail at once.
   // Returns how many there were.

@@ -159,6 +159,11 @@ class GrpcServerImpl final : public GrpcServer {
     for (const auto& listener : listeners_) addresses.push_back(listener->address());
     return addresses;
   }
+  std::vector<BoundAddress> bound() const override {
+    std::vector<BoundAddress> bound;
+    for (const auto& listener : listeners_) bound.push_back(listener->bound());
+    return bound;
+  }
   Acceptor& acceptor() override { return *acceptor_; }
   void SetLimits(const Limits& limits) override {
     limits_.Set(limits);

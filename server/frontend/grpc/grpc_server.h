@@ -47,8 +47,7 @@ struct GrpcServerOptions {
   std::string backend;
   std::vector<DeviceInfo> devices;
   SpanSink* spans = nullptr;  // outlives the server; null: nobody takes spans
-  // Told, by the acceptor's thread, where a connection comes from that is refused, and why.
-  std::function<void(const std::string& peer, const absl::Status& why)> on_connection_refused;
+  OnConnectionRefused on_connection_refused;
 };
 
 // Who may call.
@@ -74,6 +73,7 @@ class GrpcServer {
   virtual std::vector<ListenAddress> addresses() const = 0;
   int port() const { return FirstPort(addresses()); }
 
+  virtual std::vector<BoundAddress> bound() const = 0;
   // The connections at all of them.
   virtual Acceptor& acceptor() = 0;
 

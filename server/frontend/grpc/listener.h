@@ -33,7 +33,7 @@ namespace warpfold {
 
 // What bounds connections, whatever their calls are.
 struct ConnectionLimits {
-  std::int64_t connections_max = 8192;  // at all addresses together
+  ConnectionsMax connections_max;  // at all addresses together
   int streams_max = 128;
   std::chrono::milliseconds handshake_timeout{10'000};
   std::chrono::milliseconds idle_timeout{0};  // 0: none
@@ -73,6 +73,8 @@ class Listener {
 
   // With the port that it has.
   const ListenAddress& address() const { return socket_.address(); }
+
+  BoundAddress bound() const { return socket_.bound(); }
 
   // Where its connections come in, as long as this object is not shut down.
   Acceptor::Door door();

@@ -60,14 +60,17 @@ struct DeviceUsable {
 // Of clients to the server.
 struct ConnectionOccupancy {
   double open = 0;
+  double max = 0;
   double accepted = 0;
   double refused_full = 0;
   double refused_share = 0;
   double refused_descriptors = 0;
+  double shortages = 0;
 };
 
 struct Occupancy {
   bool ready = false;
+  double self_probes = 0;
   double self_probe_failures = 0;
   ConnectionOccupancy connections;
   double devices_serving = 0;
