@@ -9,10 +9,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "server/callers_file.h"
 #include "server/config_options.h"
 #include "server/device/host_bytes.h"
+#include "server/drain_connections.h"
 #include "server/grpc_options.h"
 #include "server/observe/gpu/gpu_metrics.h"
 #include "server/observe/metrics/occupancy.h"
@@ -354,22 +356,6 @@ void Server::StopServing() {
   grpc_->StopServing();
 }
 
-// gRPC cancels all calls at the timeout, but before it closes a connection it waits for what it
-// writes there. A peer that reads nothing ends that by TCP_USER_TIMEOUT alone: 20 to 30 s later.
-void Server::EndConnectionsAfter(std::chrono::milliseconds timeout,
-                                 const absl::Notification& ended) {
-  constexpr absl::Duration kLastWords = absl::Milliseconds(500);  // for who reads its cancellation
-  absl::Duration patience = absl::FromChrono(timeout) + kLastWords;
-  while (!ended.WaitForNotificationWithTimeout(patience)) {
-    const std::int64_t count = grpc_->acceptor().EndAll();
-    if (count > 0) {
-      log_.Write(LogLevel::kWarning, "ended connections that outlasted the drain",
-                 {{"connections", count}});
-    }
-    patience = kLastWords;
-  }
-}
-
 void Server::Drain() {
   const auto start = std::chrono::steady_clock::now();
   log_.Write(LogLevel::kInfo, "draining", {{"drain_timeout_ms", config_.drain_timeout_ms}});
@@ -378,7 +364,9 @@ void Server::Drain() {
   const std::chrono::milliseconds timeout(config_.drain_timeout_ms);
   {
     absl::Notification ended;
-    const std::jthread at_last([this, &ended, timeout] { EndConnectionsAfter(timeout, ended); });
+    const std::jthread at_last([this, &ended, timeout] {
+      EndConnectionsOfDrain(timeout, ended, {admission_, grpc_->acceptor(), log_});
+    });
     grpc_->Shutdown(timeout);
     ended.Notify();
   }

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/synchronization/notification.h"
 #include "server/config.h"
 #include "server/connection_log.h"
 #include "server/core/admission/admission.h"
@@ -67,8 +66,8 @@ class Server {
   void StopServing();
 
   // Nothing new is admitted, and what was accepted gets config.drain_timeout_ms to end. Then all is
-  // cancelled that is left, and half a second later connections are ended whose peers do not read.
-  // Returns when no request runs.
+  // cancelled that is left. Connections end as drain_connections.h says. Returns when no request
+  // runs.
   void Drain();
 
   bool has_device() const;
@@ -95,7 +94,6 @@ class Server {
   absl::Status StartSelfProbe();
   void OnSelfProbe(const absl::Status& probed, const Reach& reach,
                    std::chrono::milliseconds patience);
-  void EndConnectionsAfter(std::chrono::milliseconds timeout, const absl::Notification& ended);
   void OnDeviceLost(const DeviceInfo& device, const absl::Status& why);
 
   Config config_;  // the owner's thread alone

@@ -20,6 +20,7 @@ GUARD_S = 10
 ANSWERS = 8  # of 8 MiB
 UNREAD = 65536
 WATCH_METHOD = "/grpc.health.v1.Health/Watch"
+NOTHING = request((0,), "float32", data=b"").SerializeToString()
 WATCHES = 50
 STATE_BYTES = 7  # of a HealthCheckResponse and its prefix
 REFLECTION_METHOD = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
@@ -46,6 +47,22 @@ def test_a_drain_ends_at_its_timeout(attack):
             peer.ping()
         server.signal(signal.SIGTERM)
         assert server.exit_code(GUARD_S) == 0
+
+
+def test_a_drain_waits_for_no_connection_without_a_call(attack):
+    """One says nothing, one has begun, and one has been answered; none answers GOAWAY."""
+    with (
+        attack("--drain-timeout-ms=600000", log_level="info") as server,
+        socket.create_connection(("127.0.0.1", server.port)),
+        RawConnection(server.port) as begun,
+        RawConnection(server.port) as answered,
+    ):
+        SENT.add(connections=1)
+        begun.ping()
+        assert answered.call(REDUCE_METHOD, NOTHING)[0] == 0
+        server.signal(signal.SIGTERM)
+        assert server.exit_code(GUARD_S) == 0
+        assert "ended idle connections connections=3" in server.log().decode()
 
 
 def test_the_log_says_that_the_drain_ended_what_ran(attack):
