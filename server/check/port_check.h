@@ -13,7 +13,7 @@ namespace warpfold {
 // Adds whether `address`, of --`option`, is free, and who holds it. A server that holds it and
 // speaks gRPC is asked for its version. While what it returns lives, it is taken for the next.
 ListeningPort CheckPort(const std::string& option, const HostPort& address, bool speaks_grpc,
-                    CheckReport& report);
+                        CheckReport& report);
 
 // The same of a UNIX socket of --listen-address.
 void CheckSocket(const UnixSocket& socket, CheckReport& report);

@@ -1,8 +1,7 @@
-#include "server/core/admission/open_calls.h"
-
 #include <chrono>
 
 #include "gtest/gtest.h"
+#include "server/core/admission/open_calls.h"
 
 namespace warpfold {
 namespace {

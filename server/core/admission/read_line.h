@@ -57,8 +57,8 @@ class ReadLine {
     // None: kTurnMax, beside the server's lag. Of the clock, as turns that are renewed are short.
     std::optional<std::chrono::microseconds> turn_max;
   };
-  // Three turns for two processors: of calls of 1 MiB beside 512 clients of another caller four left
-  // 0.43, three 0.53, two as much and less of both callers' together.
+  // Three turns for two processors: of calls of 1 MiB beside 512 clients of another caller four
+  // left 0.43, three 0.53, two as much and less of both callers' together.
   static Rules OfCalls();
   // As many as processors. A client that sends its items one by one, and no more than one in
   // kItemTurnMax, has no more than shared_turns of them served in that.
