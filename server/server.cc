@@ -211,7 +211,7 @@ absl::Status Server::StartMetrics() {
   } else {
     log_.Write(LogLevel::kDebug, "no GPU metrics", {{"status", nvml.status().message()}});
   }
-  // The page's library does not say who holds a port.
+  // The page's server does not say who holds a port.
   const HostPort address = *ParseHostPort(config_.metrics_address);
   if (absl::Status free = Listen("metrics-address", address).status(); !free.ok()) return free;
   MetricsServerOptions options{.address = config_.metrics_address};

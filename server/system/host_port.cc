@@ -62,6 +62,12 @@ std::vector<SocketAddress> Resolve(const HostPort& address) {
   return addresses;
 }
 
+SocketAddress OwnAddressOf(int socket) {
+  SocketAddress own{.size = sizeof(sockaddr_storage)};
+  getsockname(socket, reinterpret_cast<sockaddr*>(&own.storage), &own.size);
+  return own;
+}
+
 int PortOf(const SocketAddress& address) {
   in_port_t port = 0;
   if (address.storage.ss_family == AF_INET) {

@@ -35,6 +35,9 @@ struct SocketAddress {
 // system what a name stands for, and may wait.
 std::vector<SocketAddress> Resolve(const HostPort& address);
 
+// That of a socket which is bound.
+SocketAddress OwnAddressOf(int socket);
+
 // 0: it has none.
 int PortOf(const SocketAddress& address);
 // REQUIRES: of IPv4 or IPv6.

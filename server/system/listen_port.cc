@@ -48,12 +48,6 @@ OwnedDescriptor ListenAt(const SocketAddress& address) {
   return listener;
 }
 
-int PortOf(int listener) {
-  SocketAddress own{.size = sizeof(sockaddr_storage)};
-  getsockname(listener, reinterpret_cast<sockaddr*>(&own.storage), &own.size);
-  return warpfold::PortOf(own);
-}
-
 bool IsOfAnotherHost(int error) { return error == EADDRNOTAVAIL || error == EAFNOSUPPORT; }
 
 std::vector<SocketAddress> AddressesOf(const HostPort& address) {
@@ -70,7 +64,7 @@ ListeningPort ListenAtAll(const HostPort& address) {
     const int error = errno;
     if (listener.get() >= 0) {
       listening.error = 0;
-      listening.port = PortOf(listener.get());
+      listening.port = PortOf(OwnAddressOf(listener.get()));
       listening.sockets.push_back(std::move(listener));
       if (address.is_every_address()) break;
     } else if (!IsOfAnotherHost(error)) {

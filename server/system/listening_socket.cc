@@ -1,7 +1,5 @@
 #include "server/system/listening_socket.h"
 
-#include <sys/socket.h>
-
 #include <variant>
 
 #include "server/system/listen_port.h"
@@ -25,11 +23,7 @@ absl::StatusOr<ListeningSocket> ListeningSocket::Open(const ListenAddress& addre
 
 BoundAddress ListeningSocket::bound() const {
   BoundAddress bound{address_, {}};
-  for (const int socket : descriptors()) {
-    SocketAddress& own =
-        bound.sockets.emplace_back(SocketAddress{.size = sizeof(sockaddr_storage)});
-    getsockname(socket, reinterpret_cast<sockaddr*>(&own.storage), &own.size);
-  }
+  for (const int socket : descriptors()) bound.sockets.push_back(OwnAddressOf(socket));
   return bound;
 }
 

@@ -59,6 +59,16 @@ absl::Status TryGroup(const UnixSocket& socket) {
   return may ? absl::OkStatus() : CannotGive(socket, errno);
 }
 
+// Whether this user may remove the file, in a folder that it may write.
+absl::Status CheckMayReplace(const UnixSocket& socket, const struct stat& file) {
+  struct stat folder {};
+  const bool is_sticky =
+      stat(FolderOf(socket).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) != 0;
+  const uid_t us = geteuid();
+  if (!is_sticky || us == 0 || us == file.st_uid || us == folder.st_uid) return absl::OkStatus();
+  return Unavailable(socket, "another user's is there, which only that user may remove");
+}
+
 // "warpfold-server (pid 12)", who listens at what `client` is connected to.
 std::string NameOfListener(int client) {
   ucred listener{};
@@ -136,20 +146,6 @@ void SocketFile::Remove() {
                       own.st_dev == there.st_dev && own.st_ino == there.st_ino;
   if (is_own) unlink(socket_.path.c_str());
 }
-
-namespace {
-
-// Whether this user may remove the file, in a folder that it may write.
-absl::Status CheckMayReplace(const UnixSocket& socket, const struct stat& file) {
-  struct stat folder {};
-  const bool is_sticky =
-      stat(FolderOf(socket).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) != 0;
-  const uid_t us = geteuid();
-  if (!is_sticky || us == 0 || us == file.st_uid || us == folder.st_uid) return absl::OkStatus();
-  return Unavailable(socket, "another user's is there, which only that user may remove");
-}
-
-}  // namespace
 
 absl::Status CheckFree(const UnixSocket& socket) {
   const std::string folder = FolderOf(socket);

@@ -56,6 +56,15 @@ def serves(server: AttackedServer):
     return not honest.failures
 
 
+def await_self_probes(server):
+    """More of them than may fail in a row before the server says that it is not ready."""
+    probes = server.sample("warpfold_self_probes_total")
+    until(
+        lambda: server.sample("warpfold_self_probes_total") >= probes + 4,
+        "connections of the server to itself",
+    )
+
+
 def says_ready(server):
     return server.sample("warpfold_ready") == 1
 
@@ -122,11 +131,7 @@ def test_who_is_on_the_servers_own_host_does_not_make_it_seem_deaf(attack):
     """The server's connections to itself come from the same address."""
     with attack(run_by=descriptor_limit(FEW, FEW)) as server, contextlib.ExitStack() as stack:
         connect(stack, server, address="127.0.0.1")
-        probes = server.sample("warpfold_self_probes_total")
-        until(
-            lambda: server.sample("warpfold_self_probes_total") >= probes + 4,
-            "connections of the server to itself",
-        )
+        await_self_probes(server)
         assert server.sample("warpfold_self_probe_failures_total") == 0
         assert says_ready(server)
 
@@ -181,11 +186,7 @@ def test_many_addresses_end_no_connection_and_no_server(attack):
         honest.round()
         with contextlib.ExitStack() as stack:
             connect_from_everywhere(stack, server)
-            probes = server.sample("warpfold_self_probes_total")
-            until(
-                lambda: server.sample("warpfold_self_probes_total") >= probes + 4,
-                "connections of the server to itself",
-            )
+            await_self_probes(server)
             honest.round()
             findings.expect(not serves(server), "a new client is served: not all are taken")
             findings.expect(says_ready(server), "the server says that it is not ready")

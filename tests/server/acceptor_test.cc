@@ -211,9 +211,7 @@ TEST_F(AcceptorTest, ItsOwnProcessIsAlwaysTaken) {
   Come("127.0.0.1");
   EXPECT_EQ(acceptor_->counts().refused_full, 1U);
   const OwnedDescriptor own = At("127.0.0.1");
-  SocketAddress from{.size = sizeof(sockaddr_storage)};
-  getsockname(own.get(), reinterpret_cast<sockaddr*>(&from.storage), &from.size);
-  acceptor_->ExpectOwn(from);
+  acceptor_->ExpectOwn(OwnAddressOf(own.get()));
   Connect(own);
   AwaitSeen(3);
   EXPECT_EQ(acceptor_->counts().open, 1) << "it is no client's";

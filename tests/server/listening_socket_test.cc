@@ -58,9 +58,7 @@ TEST(ListeningSocketTest, AllOfANameHaveOnePort) {
   EXPECT_FALSE(socket.descriptors().empty());
   std::set<int> ports;
   for (const int descriptor : socket.descriptors()) {
-    SocketAddress own{.size = sizeof(sockaddr_storage)};
-    getsockname(descriptor, reinterpret_cast<sockaddr*>(&own.storage), &own.size);
-    ports.insert(PortOf(own));
+    ports.insert(PortOf(OwnAddressOf(descriptor)));
   }
   EXPECT_EQ(ports, std::set<int>{socket.address().tcp()->port});
 }

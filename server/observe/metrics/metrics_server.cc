@@ -1,6 +1,5 @@
 #include "server/observe/metrics/metrics_server.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -71,14 +70,6 @@ absl::StatusOr<OwnedDescriptor> ListenOn(const std::string& address) {
   return CannotListen(address, why);
 }
 
-int PortOf(int listener) {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof(bound);
-  getsockname(listener, reinterpret_cast<sockaddr*>(&bound), &size);
-  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
-                                           : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
-}
-
 std::string HttpAnswer(absl::string_view status, absl::string_view body,
                        absl::string_view headers = "") {
   return absl::StrCat("HTTP/1.1 ", status,
@@ -116,7 +107,7 @@ class PageServer final : public MetricsServer {
         pages_(std::move(pages)),
         listener_(std::move(listener)),
         wake_(std::move(wake)),
-        port_(PortOf(listener_.get())),
+        port_(PortOf(OwnAddressOf(listener_.get()))),
         thread_([this](const std::stop_token& stop) { Serve(stop); }) {}
 
   ~PageServer() override {
