@@ -5,6 +5,7 @@
 #include <istream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -123,13 +124,15 @@ absl::Status CheckFile(const std::string& file) {
     return absl::InvalidArgumentError(absl::StrCat("config: ", text.status().message()));
   }
   int number = 0;
-  bool has_list = false;
+  std::set<absl::string_view> keys;
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     ++number;
     std::string problem = LineProblem(line);
-    const bool is_list = KeyOf(line) == kList;
-    if (is_list && has_list) problem = absl::StrCat(kList, " is there twice");
-    has_list = has_list || is_list;
+    const absl::string_view key = KeyOf(line);
+    const bool is_comment = key.empty() || absl::StrContains("#;", key.front());
+    // CLI11 sees it only where the two stand next to each other.
+    const bool is_twice = !is_comment && !keys.insert(key).second;
+    if (problem.empty() && is_twice) problem = absl::StrCat(key, " is there twice");
     if (!problem.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(file, ", line ", number, ": ", problem));
     }
