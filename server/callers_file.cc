@@ -93,7 +93,11 @@ std::vector<std::string> SecurityWarnings(const Config& config, const CallerTabl
     warnings.push_back(absl::StrCat("tokens come in the clear at ", config.metrics_address,
                                     ", for the metrics: --metrics-tls is off"));
   }
-  if (metrics_are_open) AddOpenMetrics(config, callers, warnings);
+  const bool metrics_ask_for_certificates =
+      config.metrics_tls == Switch::kOn && !config.tls_client_ca.empty();
+  if (metrics_are_open && !metrics_ask_for_certificates) {
+    AddOpenMetrics(config, callers, warnings);
+  }
   return warnings;
 }
 

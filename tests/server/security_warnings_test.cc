@@ -75,6 +75,11 @@ TEST(SecurityWarningsTest, OpenMetricsAreNamed) {
   EXPECT_EQ(Of(config, "caller=anonymous scopes=metrics"),
             Warnings{"everyone who reaches 0.0.0.0:3 may read the metrics: as 'anonymous' of "
                      "--callers-file"});
+  config.tls_cert = "cert.pem";
+  config.tls_client_ca = "ca.pem";
+  EXPECT_EQ(Of(config, "caller=anonymous scopes=metrics").size(), 1);  // in the clear
+  config.metrics_tls = Switch::kOn;
+  EXPECT_EQ(Of(config, "caller=anonymous scopes=metrics"), Warnings());
 }
 
 }  // namespace
