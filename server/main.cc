@@ -215,16 +215,18 @@ void AddPrinting(CLI::App& app, Printing& printing) {
       ->configurable(false)
       ->needs(check)
       ->excludes(json);
-  app.add_flag("--hash-token", printing.hash_token,
-               "Read a token from stdin, print its SHA-256 as the file of --callers-file has it, "
-               "and exit")
-      ->configurable(false)
-      ->excludes(check)
-      ->excludes(config)
-      ->excludes(checks_config);
+  CLI::Option* hash_token =
+      app.add_flag("--hash-token", printing.hash_token,
+                   "Read a token from stdin, print its SHA-256 as the file of --callers-file has "
+                   "it, and exit")
+          ->configurable(false)
+          ->excludes(check)
+          ->excludes(config)
+          ->excludes(checks_config);
   app.add_flag("--print-options", printing.options,
                "Print every option as the table of docs/configuration.md, and exit")
       ->configurable(false)
+      ->excludes(hash_token)
       ->excludes(check)
       ->excludes(config)
       ->excludes(checks_config);

@@ -156,14 +156,17 @@ absl::Status Server::MakeReady(const std::function<bool()>& stop_requested) {
   admission_.Open();
   ready_ = true;
   grpc_->StartServing();
+  if (!config_.port_file.empty()) {
+    const absl::Status written = WritePortFile(config_.port_file, grpc_port(), metrics_port());
+    if (!written.ok()) return written;
+  }
   log_.Write(LogLevel::kInfo, "serving",
              {{"version", kVersion},
               {"listen", ListenText()},
               {"grpc_port", grpc_port()},
               {"metrics_port", metrics_port()},
               {"workers_per_device", config_.workers(devices_.backend)}});
-  if (config_.port_file.empty()) return absl::OkStatus();
-  return WritePortFile(config_.port_file, grpc_port(), metrics_port());
+  return absl::OkStatus();
 }
 
 absl::Status Server::StartScheduler() {

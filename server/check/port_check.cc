@@ -19,12 +19,12 @@ namespace {
 constexpr char kSubject[] = "host";
 constexpr char kServer[] = "warpfold-server";
 
-// "warpfold-server 0.1.0" when such a one listens at `address` and says so.
-std::optional<std::string> AskServer(const ListenAddress& address, bool speaks_grpc) {
-  if (!speaks_grpc) return std::nullopt;
-  const absl::StatusOr<std::string> version = AskServerVersion(address);
-  if (!version.ok()) return std::nullopt;
-  return absl::StrCat(kServer, " ", *version);
+// "warpfold-server 0.1.0", by what such a one said to AskServerVersion.
+std::string NameOf(const absl::StatusOr<std::string>& version) {
+  if (version.ok()) return absl::StrCat(kServer, " ", *version);
+  return absl::StrCat(kServer, absl::IsUnavailable(version.status())
+                                   ? ", which tells nothing without TLS"
+                                   : " that does not answer");
 }
 
 void AddHeld(const std::string& option, const HostPort& at, bool speaks_grpc,
@@ -38,11 +38,13 @@ void AddHeld(const std::string& option, const HostPort& at, bool speaks_grpc,
   }
   const bool is_server = holder.has_value() && holder->command == kServer;
   // Also where the system does not tell this user who holds it.
-  const std::optional<std::string> server =
-      is_server || !holder.has_value() ? AskServer({at}, speaks_grpc) : std::nullopt;
+  const bool asks = speaks_grpc && (is_server || !holder.has_value());
+  const absl::StatusOr<std::string> version =
+      asks ? AskServerVersion({at}) : absl::UnknownError("was not asked");
   if (!holder.has_value()) {
-    if (server.has_value()) {
-      report.Warn(kSubject, check, absl::StrCat("held by ", *server, ", of another user"), second);
+    if (version.ok()) {
+      report.Warn(kSubject, check, absl::StrCat("held by ", NameOf(version), ", of another user"),
+                  second);
     } else {
       report.Fail(kSubject, check,
                   "held by a process of another user, which the system does not name",
@@ -56,8 +58,8 @@ void AddHeld(const std::string& option, const HostPort& at, bool speaks_grpc,
                 absl::StrCat("end it, or ", other));
     return;
   }
-  const std::string silent = speaks_grpc ? absl::StrCat(kServer, " that does not answer") : kServer;
-  report.Warn(kSubject, check, absl::StrCat("held by ", server.value_or(silent), pid), second);
+  report.Warn(kSubject, check, absl::StrCat("held by ", asks ? NameOf(version) : kServer, pid),
+              second);
 }
 
 }  // namespace
@@ -83,8 +85,8 @@ void CheckSocket(const UnixSocket& socket, CheckReport& report) {
   const absl::Status free = CheckFree(socket);
   if (free.ok()) {
     report.Ok(kSubject, check, "free");
-  } else if (const auto server = AskServer({socket}, /*speaks_grpc=*/true); server.has_value()) {
-    report.Warn(kSubject, check, absl::StrCat("held by ", *server),
+  } else if (const auto version = AskServerVersion({socket}); version.ok()) {
+    report.Warn(kSubject, check, absl::StrCat("held by ", NameOf(version)),
                 "a second server needs another --listen-address");
   } else {
     // "listen-address: cannot listen on unix:/path: why"

@@ -140,6 +140,23 @@ TEST(CheckTest, APortThatAServerHoldsIsAWarningThatNamesIt) {
   EXPECT_FALSE(Has(run, "does not answer")) << run.output;
 }
 
+TEST(CheckTest, AServerWithTlsIsNamedWithoutItsVersion) {
+  const UniqueTempFolder folder;
+  const KeyAndCertificate issued = Authority().Issue();
+  const auto server = ServerProcess::Start(
+      {"--backend=cpu", "--tls-cert=" + folder.Write("cert", issued.certificate),
+       "--tls-key=" + folder.Write("key", issued.key)});
+  ASSERT_NE(server, nullptr);
+  const std::string address = "127.0.0.1:" + std::to_string(server->grpc_port());
+  const Ran run =
+      RunServer("", "--check --backend=cpu --metrics-address=none --listen-address=" + address);
+  EXPECT_EQ(run.code, 0) << run.output;
+  EXPECT_TRUE(Has(run, "port " + address +
+                           ": held by warpfold-server, which tells nothing without TLS (pid " +
+                           std::to_string(server->pid()) + ")"))
+      << run.output;
+}
+
 TEST(CheckTest, APortThatSomethingElseHoldsIsAFailureThatNamesIt) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -235,6 +252,7 @@ TEST(HashTokenTest, ReadsATokenAsClientsReadItsFile) {
     EXPECT_EQ(refused.code, 2) << other << refused.output;
     EXPECT_TRUE(Has(refused, "hash-token: a token has 16 to 4096 printable characters")) << other;
   }
+  EXPECT_EQ(RunServer("", "--hash-token --print-options").code, 2);
 }
 
 TEST(CheckTest, ABadConfigurationIsNotChecked) {

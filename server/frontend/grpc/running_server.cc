@@ -23,7 +23,7 @@ absl::StatusOr<std::string> AskServerVersion(const ListenAddress& address) {
   const bool is_starting =
       status.error_code() == grpc::StatusCode::UNAVAILABLE && !status.error_details().empty();
   if (is_starting) return "that is starting";
-  return absl::UnavailableError(status.error_message());
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
 }  // namespace warpfold

@@ -11,7 +11,8 @@ namespace warpfold {
 
 // The version of the server that listens at `address`, without TLS; "that is starting"
 // of one that serves nobody yet. An address of all interfaces is asked by loopback. UNAVAILABLE: it
-// does not answer within two seconds. Waits.
+// ends the connection, as one with TLS does. DEADLINE_EXCEEDED: it does not answer within two
+// seconds. Waits.
 absl::StatusOr<std::string> AskServerVersion(const ListenAddress& address);
 
 }  // namespace warpfold
