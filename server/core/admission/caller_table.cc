@@ -202,6 +202,10 @@ absl::Status CallerTable::Add(const Line& line, const std::vector<std::string>& 
 absl::StatusOr<CallerTable> CallerTable::Parse(absl::string_view text,
                                                const std::vector<std::string>& listeners,
                                                const SizeReader& read_size) {
+  for (const absl::string_view mark : {"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"}) {
+    if (absl::StartsWith(text, mark))
+      return Bad("it begins with a byte order mark: save it as UTF-8 without one");
+  }
   CallerTable table;
   int number = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
