@@ -96,6 +96,11 @@ TEST_F(CliHealthTest, MutualTlsNeedsTheFilesThatBelongToIt) {
   EXPECT_EQ(Health("--tls" + name + cert + key), 1) << "nobody vouches for the server";
   EXPECT_EQ(Health(ca + name + cert), 2) << out_;
   EXPECT_EQ(Health("--tls-ca=/no/such/file"), 2) << out_;
+  const std::string no_certificate = Write("other.pem", client.key);
+  const std::string no_key = Write("another.pem", client.certificate);
+  EXPECT_EQ(Health("--tls-ca=" + no_certificate), 2) << out_;
+  EXPECT_EQ(Health(ca + name + " --tls-cert=" + no_certificate + key), 2) << out_;
+  EXPECT_EQ(Health(ca + name + cert + " --tls-key=" + no_key), 2) << out_;
 }
 
 }  // namespace

@@ -65,6 +65,8 @@ TEST_F(CliTest, TheTokenOfAFileGoesWithItsCalls) {
   ExpectFailure("reduce " + file + " --op sum --token-file /dev/zero", 2,
                 "--token-file: /dev/zero: has more than 1 MiB");
   ExpectFailure("reduce " + file + " --op sum --tls --tls-ca /tmp", 2, "/tmp: cannot be read");
+  ExpectFailure("reduce " + file + " --op sum --tls-ca " + file, 2,
+                "--tls-ca: " + file + ": holds no PEM certificate\n");
   std::ofstream(Path("empty")) << "\n";
   ExpectFailure("reduce " + file + " --op sum --token-file " + Path("empty"), 2,
                 "--token-file: " + Path("empty") + ": holds no token");

@@ -121,9 +121,11 @@ TEST_F(WatchCliTest, WithoutAPathItIsMetrics) { EXPECT_EQ(Run(Watch(" --count 1"
 
 TEST_F(WatchCliTest, ThePageIsShownTheToken) {
   const std::string token = WriteFile("token", "token-of-the-monitor\n");
-  ExpectFailure(Watch("/guarded --count 1"), 3, "/guarded: HTTP status 401: '' is nobody's\n");
-  ExpectFailure(Watch("/guarded --count 1 --token-file " + token), 3,
-                "HTTP status 401: 'Bearer token-of-the-monitor' is nobody's\n");
+  ExpectFailure(Watch("/guarded --count 1"), 2,
+                "/guarded: HTTP status 401: '' is nobody's; --token-file or WARPFOLD_TOKEN_FILE "
+                "names the file of a token\n");
+  ExpectFailure(Watch("/guarded --count 1 --token-file " + token), 2,
+                "HTTP status 401: 'Bearer token-of-the-monitor' is nobody's; ");
   ExpectFailure(Watch("/guarded --count 1 --token-file /no/such/file"), 2,
                 "--token-file: /no/such/file: cannot be read");
 }

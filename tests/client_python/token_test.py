@@ -111,6 +111,11 @@ def test_what_is_no_token_is_said_and_not_shown(tmp_path, content):
     assert not content.strip() or content not in str(wrong.value).replace(str(path), "")
 
 
+def test_an_empty_name_is_no_file():
+    with pytest.raises(ValueError, match="token_file is ''"):
+        warpfold.connect("localhost:1", token_file="")
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         warpfold.connect("localhost:1", token_file=tmp_path / "nowhere")

@@ -1,6 +1,9 @@
 // How every command reaches the server: ServerFlags to a Client, with or without TLS.
+#include <tuple>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/small_file.h"
@@ -14,6 +17,18 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   absl::StatusOr<std::string> text = ReadSmallFile(path);
   if (text.ok() && text->empty()) return absl::NotFoundError(absl::StrCat(path, ": is empty"));
   return text;
+}
+
+// The PEM block `block` ends with "CERTIFICATE" or "PRIVATE KEY". gRPC would say no more of a file
+// without one than that the server cannot be reached.
+absl::StatusOr<std::string> ReadPem(const char* option, const std::string& path,
+                                    absl::string_view block) {
+  absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok() || path.empty() || absl::StrContains(*text, absl::StrCat(block, "-----"))) {
+    return text;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": ", path, ": holds no PEM ", absl::AsciiStrToLower(block)));
 }
 
 }  // namespace
@@ -33,10 +48,11 @@ absl::StatusOr<ConnectionOptions> ConnectionOptionsOf(const ServerFlags& flags) 
     return absl::InvalidArgumentError("--tls-cert and --tls-key go together");
   }
   grpc::SslCredentialsOptions ssl;
-  for (const auto& [path, text] : {std::pair(&flags.tls_ca, &ssl.pem_root_certs),
-                                   std::pair(&flags.tls_cert, &ssl.pem_cert_chain),
-                                   std::pair(&flags.tls_key, &ssl.pem_private_key)}) {
-    absl::StatusOr<std::string> pem = ReadFile(*path);
+  for (const auto& [option, path, block, text] :
+       {std::tuple("--tls-ca", &flags.tls_ca, "CERTIFICATE", &ssl.pem_root_certs),
+        std::tuple("--tls-cert", &flags.tls_cert, "CERTIFICATE", &ssl.pem_cert_chain),
+        std::tuple("--tls-key", &flags.tls_key, "PRIVATE KEY", &ssl.pem_private_key)}) {
+    absl::StatusOr<std::string> pem = ReadPem(option, *path, block);
     if (!pem.ok()) return pem.status();
     *text = *std::move(pem);
   }

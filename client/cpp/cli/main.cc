@@ -37,7 +37,11 @@ int Report(const absl::Status& status) {
   const bool is_ours =
       absl::IsDeadlineExceeded(status) && absl::StrContains(status.message(), "Deadline Exceeded");
   std::cerr << "warpfold: " << Printable(std::string(status.message()))
-            << (is_ours ? "; --timeout sets another limit" : "") << "\n";
+            << (is_ours ? "; --timeout sets another limit" : "")
+            << (absl::IsUnauthenticated(status)
+                    ? "; --token-file or WARPFOLD_TOKEN_FILE names the file of a token"
+                    : "")
+            << "\n";
   const bool is_users = IsInputFault(status) || absl::IsUnauthenticated(status);
   return is_users ? kExitBadInput : kExitFailure;
 }

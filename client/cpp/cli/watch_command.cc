@@ -84,8 +84,10 @@ absl::StatusOr<Reading> Read(httplib::Client& http, const Url& url) {
     // 401 and 403 say in a line what is missing.
     std::string why = answer->body.substr(0, answer->body.find('\n'));
     if (answer->status != kUnauthorized && answer->status != kForbidden) why.clear();
-    return absl::UnavailableError(absl::StrCat(url.text(), ": HTTP status ", answer->status,
-                                               why.empty() ? "" : ": ", Printable(why)));
+    const std::string text = absl::StrCat(url.text(), ": HTTP status ", answer->status,
+                                          why.empty() ? "" : ": ", Printable(why));
+    return answer->status == kUnauthorized ? absl::UnauthenticatedError(text)
+                                           : absl::UnavailableError(text);
   }
   const absl::StatusOr<std::vector<Sample>> samples = ParsePrometheusText(answer->body);
   if (!samples.ok()) return InFile(url.text(), samples.status());

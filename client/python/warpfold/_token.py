@@ -22,6 +22,8 @@ def read_token(path: str) -> str:
 
     OSError when it cannot be read. ValueError, without the token, when it holds none.
     """
+    if not path:
+        raise ValueError("token_file is '', and names no file")
     token = pathlib.Path(path).read_bytes().strip()
     if not token:
         raise ValueError(f"token_file is {path!r}, which holds no token")
