@@ -11,8 +11,7 @@
 
 namespace warpfold::cpu {
 
-// What folds a row tile's first `count` elements, 1 to kTileElements<T>. Of moments, which read
-// their elements twice: the second time, the squares of the deviations from `mean`, added up.
+// What folds a row tile's first `count` elements, 1 to kTileElements<T>.
 template <typename T, class Component>
 using TileLoop = typename Component::Acc(const T* tile, int count);
 
