@@ -28,6 +28,7 @@ namespace {
 
 constexpr char kConfigFlag[] = "--config";
 constexpr char kList[] = "listen-address";  // the one option that may be several
+constexpr absl::string_view kQuotes = "\"'`";
 
 // Takes an array for the text that a flag has: `listen-address = ["A", "B"]` for "A, B".
 class ConfigFile final : public CLI::ConfigTOML {
@@ -86,34 +87,60 @@ std::string FileIn(const std::vector<std::string>& arguments) {
   return variable != nullptr ? variable : "";
 }
 
+bool IsQuote(char c) { return absl::StrContains(kQuotes, c); }
+
 absl::string_view KeyOf(absl::string_view line) {
-  return absl::StripAsciiWhitespace(line.substr(0, line.find('=')));
+  const absl::string_view key = absl::StripAsciiWhitespace(line.substr(0, line.find('=')));
+  const bool is_quoted = key.size() > 1 && IsQuote(key.front()) && key.back() == key.front();
+  return is_quoted ? key.substr(1, key.size() - 2) : key;
+}
+
+// Without its comment.
+absl::string_view Uncommented(absl::string_view line) {
+  line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+  return absl::StartsWith(line, ";") ? "" : line;
+}
+
+std::string ArrayProblem(absl::string_view array) {
+  // CLI11 reads on, line by line.
+  if (array.back() != ']') return absl::StrCat(array, " needs quotes; an array ends on its line");
+  const auto first = array.find_first_of(kQuotes);
+  if (first == absl::string_view::npos) return "";
+  for (const char c : array) {
+    if (IsQuote(c) && c != array[first]) {
+      return absl::StrCat(array, " has quotes of two kinds; one array has one");
+    }
+  }
+  return "";
+}
+
+std::string ValueProblem(absl::string_view value, bool is_list, bool has_comment) {
+  if (value.front() == '[') return ArrayProblem(value);
+  if (IsQuote(value.front())) {
+    const auto end = value.find(value.front(), 1);
+    if (end == absl::string_view::npos) {
+      return absl::StrCat(value, " has no closing quote",
+                          has_comment ? "; # begins a comment, in quotes too" : "");
+    }
+    return end + 1 == value.size() ? "" : absl::StrCat(value, " goes on behind its closing quote");
+  }
+  const bool needs_quotes =
+      value.find_first_of(is_list ? "\"'`, \t" : kQuotes) != absl::string_view::npos;
+  return needs_quotes ? absl::StrCat(value, " needs quotes") : "";
 }
 
 // What is wrong with a line that CLI11 takes for something else in silence; empty: nothing.
 std::string LineProblem(absl::string_view line) {
-  line = absl::StripAsciiWhitespace(line);
-  if (absl::StartsWith(line, ";")) return "";
+  const absl::string_view text = Uncommented(line);
+  if (text.empty()) return "";
+  if (text.front() == '[') return absl::StrCat("there are no sections, and ", text, " is one");
+  const std::size_t equals = text.find('=');
+  if (equals == absl::string_view::npos) {
+    return absl::StrCat(text, " has no value: a line is `name = value`");
+  }
+  const absl::string_view value = absl::StripAsciiWhitespace(text.substr(equals + 1));
   const bool has_comment = absl::StrContains(line, '#');
-  line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
-  if (absl::StartsWith(line, "[")) {
-    return absl::StrCat("there are no sections, and ", line, " is one");
-  }
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(line, absl::MaxSplits('=', 1));
-  const absl::string_view value = absl::StripAsciiWhitespace(parts.second);
-  if (value.empty()) return "";
-  if (absl::StrContains("\"'`", value.front()) &&
-      !absl::StrContains(value.substr(1), value.front())) {
-    return absl::StrCat(value, " has no closing quote",
-                        has_comment ? "; # begins a comment, in quotes too" : "");
-  }
-  const bool is_open = value.front() == '[' && value.back() != ']';  // CLI11 reads on, line by line
-  const bool is_bare_list = KeyOf(line) == kList && !absl::StrContains("\"'`[", value.front()) &&
-                            value.find_first_of(", \t") != absl::string_view::npos;
-  if (is_open) return absl::StrCat(value, " needs quotes; an array ends on its line");
-  if (is_bare_list) return absl::StrCat(value, " needs quotes");
-  return "";
+  return value.empty() ? "" : ValueProblem(value, KeyOf(text) == kList, has_comment);
 }
 
 // CLI11 would wait for the writer of a pipe.
@@ -128,10 +155,9 @@ absl::Status CheckFile(const std::string& file) {
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     ++number;
     std::string problem = LineProblem(line);
-    const absl::string_view key = KeyOf(line);
-    const bool is_comment = key.empty() || absl::StrContains("#;", key.front());
+    const absl::string_view key = KeyOf(Uncommented(line));
     // CLI11 sees it only where the two stand next to each other.
-    const bool is_twice = !is_comment && !keys.insert(key).second;
+    const bool is_twice = !key.empty() && !keys.insert(key).second;
     if (problem.empty() && is_twice) problem = absl::StrCat(key, " is there twice");
     if (!problem.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(file, ", line ", number, ": ", problem));

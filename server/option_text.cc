@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/core/base/whole_number.h"
 
@@ -93,6 +94,14 @@ std::string Cell(const std::string& text) {
     cell += c;
   }
   return cell;
+}
+
+// In quotes of a kind that it does not have: there is no way to write those.
+std::string Quoted(const std::string& value) {
+  for (const char* const quote : {"\"", "'", "`"}) {
+    if (!absl::StrContains(value, quote)) return absl::StrCat(quote, value, quote);
+  }
+  return absl::StrCat("\"", value, "\"");
 }
 
 // "4MiB", "4 MB" and "4m" to "4194304", all powers of 1024; empty: no size. CLI11 2.1.2 would take
@@ -186,8 +195,8 @@ std::string ToFile(const Config& config) {
     if (const char* const section = SectionBegunBy(option); section != nullptr) {
       absl::StrAppend(&text, text.empty() ? "" : "\n", "## ", section, "\n");
     }
-    absl::StrAppend(&text, "# ", option.meaning, "\n", option.name, " = \"",
-                    ValueText(option, config), "\"\n");
+    absl::StrAppend(&text, "# ", option.meaning, "\n", option.name, " = ",
+                    Quoted(ValueText(option, config)), "\n");
   }
   return text;
 }

@@ -134,7 +134,12 @@ TEST(ConfigTest, ALineThatIsNoneIsRefusedByFileAndNumber) {
                   ", line 1: \"a has no closing quote; # begins a comment, in quotes too"),
         std::pair("port-file = \"\nworkers-per-device = 3\n", ", line 1: \" has no closing quote"),
         std::pair("listen-address = [::1]:7\nworkers-per-device = 3\n",
-                  ", line 1: [::1]:7 needs quotes")}) {
+                  ", line 1: [::1]:7 needs quotes"),
+        std::pair("port-file\n", ", line 1: port-file has no value: a line is `name = value`"),
+        std::pair("port-file = \"\"a\"\n", ", line 1: \"\"a\" goes on behind its closing quote"),
+        std::pair("port-file = a\"b\"\n", ", line 1: a\"b\" needs quotes"),
+        std::pair("listen-address = ['a:1', \"b:1\"]\n",
+                  ", line 1: ['a:1', \"b:1\"] has quotes of two kinds; one array has one")}) {
     const std::string file = folder.Write("config.toml", text);
     const std::string refusal = Refusal({"--config", file.c_str()});
     EXPECT_EQ(refusal.rfind(file + problem, 0), 0U) << refusal;
@@ -173,6 +178,8 @@ TEST(ConfigTest, AFileHasAnOptionOnce) {
   EXPECT_EQ(refusal("metrics-auth = 'on'\n# metrics-auth = 'off'\n\nbatch-workers = 4\n"
                     "metrics-auth = 'off'\n"),
             file + ", line 5: metrics-auth is there twice");
+  EXPECT_EQ(refusal("'batch-workers' = 4\nbatch-workers = 4\n"),
+            file + ", line 2: batch-workers is there twice");
   folder.Write("config.toml", "# batch-workers = 4\n; batch-workers = 4\nbatch-workers = 4\n\n\n");
   EXPECT_TRUE(Read({"--config", file.c_str()}).ok());
 }
@@ -201,6 +208,18 @@ TEST(ConfigTest, AnArrayIsAList) {
             file + ", line 1: ['a:1', needs quotes; an array ends on its line");
   EXPECT_EQ(listen("listen-address = 'a:1'\nlisten-address = 'b:1'"),
             file + ", line 2: listen-address is there twice");
+}
+
+TEST(ConfigTest, WhatIsPrintedIsReadAgain) {
+  const UniqueTempFolder folder;
+  for (const char* const value : {"a'b", "a`\"b", "a b, c", "a=b;c"}) {
+    Config config;
+    config.port_file = value;
+    const std::string file = folder.Write("config.toml", ToFile(config));
+    const absl::StatusOr<Config> again = Read({"--config", file.c_str()});
+    ASSERT_TRUE(again.ok()) << value << again.status();
+    EXPECT_EQ(again->port_file, value);
+  }
 }
 
 // Values that are wrong beside others, too.
