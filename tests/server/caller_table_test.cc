@@ -250,9 +250,9 @@ TEST(CallerTableTest, NamesTheLineThatIsWrong) {
        "line 1: max-bytes-in-flight: is no size of 1 byte or more"},
       {"caller=a scopes=reduce max-regions=1 max-regions=1", "line 1: max-regions: is there twice"},
       {"\xEF\xBB\xBF# callers\ncaller=a certificate=x scopes=reduce",
-       "it begins with a byte order mark: save it as UTF-8 without one"},
-      {"\xFF\xFE#", "it begins with a byte order mark"},
-      {"\xFE\xFF", "it begins with a byte order mark"},
+       "line 1: begins with a byte order mark: save the file as UTF-8 without one"},
+      {"\xFF\xFE#", "line 1: begins with a byte order mark"},
+      {"\xFE\xFF", "line 1: begins with a byte order mark"},
       {"caller=a scopes=reduce max-tensors=1",
        "line 1: a key is unknown: there are caller, token-sha256, certificate, listener, scopes, "
        "max-requests-in-flight, max-bytes-in-flight, max-resident-tensors, max-resident-bytes, "

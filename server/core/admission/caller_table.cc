@@ -204,7 +204,7 @@ absl::StatusOr<CallerTable> CallerTable::Parse(absl::string_view text,
                                                const SizeReader& read_size) {
   for (const absl::string_view mark : {"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"}) {
     if (absl::StartsWith(text, mark))
-      return Bad("it begins with a byte order mark: save it as UTF-8 without one");
+      return Bad("line 1: begins with a byte order mark: save the file as UTF-8 without one");
   }
   CallerTable table;
   int number = 0;
