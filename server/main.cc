@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <ctime>
 #include <exception>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -192,44 +193,35 @@ struct Printing {
 };
 
 void AddPrinting(CLI::App& app, Printing& printing) {
-  CLI::Option* config =
-      app.add_flag("--print-config", printing.config,
-                   "Print the configuration in force as a file for --config, and exit")
-          ->configurable(false);
-  CLI::Option* checks_config = app.add_flag("--check-config", printing.checks_config,
-                                            "Exit with 0 when the configuration is good, or 2")
-                                   ->configurable(false);
-  CLI::Option* check =
-      app.add_flag("--check", printing.check,
-                   "Try everything that the server needs to start (driver, GPUs, memory, ports, "
-                   "known answers), print a line for each, and exit with 0, or 1 when one failed")
-          ->configurable(false)
-          ->excludes(config)
-          ->excludes(checks_config);
-  CLI::Option* json =
-      app.add_flag("--json", printing.json, "With --check: print the findings as JSON")
-          ->configurable(false)
-          ->needs(check);
-  app.add_flag("--report", printing.report,
-               "With --check: print a row for each device that can be sent to others")
-      ->configurable(false)
-      ->needs(check)
-      ->excludes(json);
-  CLI::Option* hash_token =
-      app.add_flag("--hash-token", printing.hash_token,
-                   "Read a token from stdin, print its SHA-256 as the file of --callers-file has "
-                   "it, and exit")
-          ->configurable(false)
-          ->excludes(check)
-          ->excludes(config)
-          ->excludes(checks_config);
-  app.add_flag("--print-options", printing.options,
-               "Print every option as the table of docs/configuration.md, and exit")
-      ->configurable(false)
-      ->excludes(hash_token)
-      ->excludes(check)
-      ->excludes(config)
-      ->excludes(checks_config);
+  const auto add = [&app](const char* name, bool& is_given, const char* help,
+                          std::initializer_list<CLI::Option*> goes_without) {
+    CLI::Option* const flag = app.add_flag(name, is_given, help)->configurable(false);
+    for (CLI::Option* const other : goes_without) flag->excludes(other);
+    return flag;
+  };
+  CLI::Option* const config =
+      add("--print-config", printing.config,
+          "Print the configuration in force as a file for --config, and exit", {});
+  CLI::Option* const checks_config = add("--check-config", printing.checks_config,
+                                         "Exit with 0 when the configuration is good, or 2", {});
+  CLI::Option* const check =
+      add("--check", printing.check,
+          "Try everything that the server needs to start (driver, GPUs, memory, ports, known "
+          "answers), print a line for each, and exit with 0, or 1 when one failed",
+          {config, checks_config});
+  CLI::Option* const json =
+      add("--json", printing.json, "With --check: print the findings as JSON", {})->needs(check);
+  add("--report", printing.report,
+      "With --check: print a row for each device that can be sent to others", {json})
+      ->needs(check);
+  CLI::Option* const hash_token =
+      add("--hash-token", printing.hash_token,
+          "Read a token from stdin, print its SHA-256 as the file of --callers-file has it, and "
+          "exit",
+          {config, checks_config, check});
+  add("--print-options", printing.options,
+      "Print every option as the table of docs/configuration.md, and exit",
+      {config, checks_config, check, hash_token});
 }
 
 int Check(const Config& config, const Printing& printing) {
