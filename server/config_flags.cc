@@ -105,13 +105,9 @@ std::string ArrayProblem(absl::string_view array) {
   // CLI11 reads on, line by line.
   if (array.back() != ']') return absl::StrCat(array, " needs quotes; an array ends on its line");
   const auto first = array.find_first_of(kQuotes);
-  if (first == absl::string_view::npos) return "";
-  for (const char c : array) {
-    if (IsQuote(c) && c != array[first]) {
-      return absl::StrCat(array, " has quotes of two kinds; one array has one");
-    }
-  }
-  return "";
+  const bool has_others = std::any_of(array.begin(), array.end(),
+                                      [&](char c) { return IsQuote(c) && c != array[first]; });
+  return has_others ? absl::StrCat(array, " has quotes of two kinds; one array has one") : "";
 }
 
 std::string ValueProblem(absl::string_view value, bool is_list, bool has_comment) {
@@ -130,8 +126,8 @@ std::string ValueProblem(absl::string_view value, bool is_list, bool has_comment
 }
 
 // What is wrong with a line that CLI11 takes for something else in silence; empty: nothing.
-std::string LineProblem(absl::string_view line) {
-  const absl::string_view text = Uncommented(line);
+// `text` is the line without its comment.
+std::string LineProblem(absl::string_view text, bool has_comment) {
   if (text.empty()) return "";
   if (text.front() == '[') return absl::StrCat("there are no sections, and ", text, " is one");
   const std::size_t equals = text.find('=');
@@ -139,7 +135,6 @@ std::string LineProblem(absl::string_view line) {
     return absl::StrCat(text, " has no value: a line is `name = value`");
   }
   const absl::string_view value = absl::StripAsciiWhitespace(text.substr(equals + 1));
-  const bool has_comment = absl::StrContains(line, '#');
   return value.empty() ? "" : ValueProblem(value, KeyOf(text) == kList, has_comment);
 }
 
@@ -154,8 +149,9 @@ absl::Status CheckFile(const std::string& file) {
   std::set<absl::string_view> keys;
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     ++number;
-    std::string problem = LineProblem(line);
-    const absl::string_view key = KeyOf(Uncommented(line));
+    const absl::string_view written = Uncommented(line);
+    std::string problem = LineProblem(written, /*has_comment=*/absl::StrContains(line, '#'));
+    const absl::string_view key = KeyOf(written);
     // CLI11 sees it only where the two stand next to each other.
     const bool is_twice = !key.empty() && !keys.insert(key).second;
     if (problem.empty() && is_twice) problem = absl::StrCat(key, " is there twice");

@@ -224,13 +224,20 @@ TEST(SelfProbeTest, EveryAddressHasToAnswer) {
   EXPECT_FALSE(probed.is_reachable());
 }
 
+// A socket with its file, at which nobody listens.
+OwnedDescriptor Bind(const UnixSocket& socket) {
+  const sockaddr_un at = AddressOf(socket);
+  OwnedDescriptor bound(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(bind(bound.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
+  return bound;
+}
+
 // Whoever fills the queue keeps the probe waiting, as other clients.
 TEST(SelfProbeTest, AFullQueueOfAUnixSocketIsWaitedFor) {
   const UniqueTempFolder folder;
   const UnixSocket socket{.path = folder.Path("a.sock")};
   const sockaddr_un at = AddressOf(socket);
-  const OwnedDescriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
+  const OwnedDescriptor listener = Bind(socket);
   ASSERT_EQ(listen(listener.get(), 0), 0);
   const auto connect_to = [&at] {
     OwnedDescriptor client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -258,9 +265,7 @@ TEST(SelfProbeTest, AFullQueueOfAUnixSocketIsWaitedFor) {
 TEST(SelfProbeTest, AnotherProcessAtItsSocketIsNotTheServer) {
   const UniqueTempFolder folder;
   const UnixSocket socket{.path = folder.Path("a.sock")};
-  const sockaddr_un at = AddressOf(socket);
-  const OwnedDescriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(at)), 0);
+  const OwnedDescriptor listener = Bind(socket);
   const pid_t other = fork();  // whose socket it is: who calls listen
   if (other == 0) {
     listen(listener.get(), 8);

@@ -100,7 +100,7 @@ TEST_F(SocketFileTest, TheNumberThatStandsForNoneIsNoGroup) {
 
 TEST_F(SocketFileTest, AnothersInAStickyFolderIsNotFree) {
   constexpr uid_t kNobody = 65534;
-  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
   ASSERT_EQ(chmod(folder_.path().c_str(), 01777), 0);
   { const OwnedDescriptor left = Bind(socket_.path); }
   ASSERT_EQ(chmod(socket_.path.c_str(), 0666), 0);
