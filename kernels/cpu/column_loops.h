@@ -9,23 +9,15 @@
 
 namespace warpfold::cpu {
 
-// One component's loops over elements of T; Acc is Component::Acc.
+// out[c] = column c's `rows` elements, 1 to kAccElementsMax and `stride` apart. A row's number is
+// its element's.
 template <typename T, class Component>
-struct ColumnLoops {
-  using Acc = typename Component::Acc;
+using ColumnLoop = void(const T* data, std::int64_t stride, int rows, std::int64_t columns,
+                        typename Component::Acc* out);
 
-  // out[c] = the leaf of column c: `rows` elements, 1 to kLeafRows, `stride` apart, in order, from
-  // row `first_row` on. A row's number is its element's.
-  void (*fold_leaf)(const T* data, std::int64_t stride, int first_row, int rows,
-                    std::int64_t columns, Acc* out);
-
-  // right[c] = Combine(left[c], right[c]), of which left is of rows further up.
-  void (*combine)(const Acc* left, Acc* right, std::int64_t columns);
-};
-
-// The loops for this processor. Cheap after the first call; safe from any thread.
+// The loop for this processor. Cheap after the first call; safe from any thread.
 template <typename T, class Component>
-const ColumnLoops<T, Component>& GetColumnLoops();
+ColumnLoop<T, Component>* GetColumnLoop();
 
 }  // namespace warpfold::cpu
 

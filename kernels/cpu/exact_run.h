@@ -139,8 +139,9 @@ class ExactRun {
   static void AddValues(const T* elements, std::int64_t count, std::int64_t first, Leaders& leaders,
                         typename Values::State& values) {
     if (count <= kShort) {
-      values = Values::Combine(
-          values, RowTile<Values>::FoldShort(elements, static_cast<int>(count), first));
+      typename Values::Acc acc = Values::Identity();
+      for (int i = 0; i < count; ++i) Values::Add(acc, elements[i], i);
+      values = Values::Combine(values, Values::Promote(acc, {.first = first}));
       return;
     }
     for (std::int64_t i = 0; i < count; i += kTileElements<T>) {

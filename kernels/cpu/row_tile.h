@@ -1,4 +1,4 @@
-// One row tile, or short row, to one state: a fusion's components each by the loops that suit it.
+// One row tile to one state: a fusion's components each by the loops that suit it.
 #ifndef WARPFOLD_KERNELS_CPU_ROW_TILE_H_
 #define WARPFOLD_KERNELS_CPU_ROW_TILE_H_
 
@@ -10,7 +10,6 @@
 #include "kernels/cpu/tile_loops.h"
 #include "kernels/dtypes/ordered_key.h"
 #include "kernels/fold.h"
-#include "kernels/tiles.h"
 
 namespace warpfold::cpu {
 
@@ -57,28 +56,6 @@ class RowTile {
       }
     }
     return F::Promote(acc, {.first = first});
-  }
-
-  // A row of one vector for each of a few lanes: what Fold computes, without its fixed cost.
-  static State FoldShort(const T* row, int count, std::int64_t first) {
-    constexpr int kVector = kVectorElements<T>;
-    const int lanes = static_cast<int>(PowerOfTwoAtLeast(CeilDiv(count, kVector)));
-    // acc[lanes * kVector] to acc[0], as in a tile.
-    const auto fold = [&](auto* acc, const auto& combine) {
-      for (int width = lanes * kVector / 2; width >= lanes; width /= 2) {
-        for (int i = 0; i < width; ++i) acc[i] = combine(acc[2 * i], acc[2 * i + 1]);
-      }
-      for (int half = lanes / 2; half > 0; half /= 2) {
-        for (int i = 0; i < half; ++i) acc[i] = combine(acc[i], acc[i + half]);
-      }
-    };
-    typename F::Acc acc[kRowElements<T>];
-    for (int i = 0; i < lanes * kVector; ++i) {
-      acc[i] = F::Identity();
-      if (i < count) F::Add(acc[i], row[i], i);
-    }
-    fold(acc, [](const auto& a, const auto& b) { return F::Combine(a, b); });
-    return F::Promote(acc[0], {.first = first});
   }
 
  private:
