@@ -1,5 +1,8 @@
 #include "kernels/field_error.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "absl/strings/cord.h"
@@ -12,6 +15,47 @@ namespace warpfold {
 namespace {
 
 constexpr char kFieldKey[] = "warpfold/field";
+
+struct FieldName {
+  Field field;
+  const char* name;
+};
+constexpr FieldName kNames[] = {{Field::kRequestId, "request_id"},
+                                {Field::kTensor, "tensor"},
+                                {Field::kTensorDType, "tensor.dtype"},
+                                {Field::kTensorShape, "tensor.shape"},
+                                {Field::kSources, "sources"},
+                                {Field::kOps, "ops"},
+                                {Field::kAxes, "axes"},
+                                {Field::kNanPolicy, "nan_policy"},
+                                {Field::kPart, "part"},
+                                {Field::kPartWholeShape, "part.whole_shape"},
+                                {Field::kPartOffset, "part.offset"},
+                                {Field::kReturnState, "return_state"},
+                                {Field::kConsume, "consume"},
+                                {Field::kRequiredNumericsVersion, "required_numerics_version"},
+                                {Field::kData, "data"},
+                                {Field::kTensorId, "tensor_id"},
+                                {Field::kMemoryName, "memory.name"},
+                                {Field::kMemoryOffsetBytes, "memory.offset_bytes"},
+                                {Field::kMemorySizeBytes, "memory.size_bytes"},
+                                {Field::kHeader, "header"},
+                                {Field::kChunk, "chunk"},
+                                {Field::kStates, "states"},
+                                {Field::kOffset, "offset"},
+                                {Field::kLength, "length"},
+                                {Field::kTtl, "ttl_ms"},
+                                {Field::kName, "name"},
+                                {Field::kKey, "key"},
+                                {Field::kHandle, "handle"},
+                                {Field::kDeviceOrdinal, "device_ordinal"},
+                                {Field::kOffsetBytes, "offset_bytes"},
+                                {Field::kSizeBytes, "size_bytes"},
+                                {Field::kReaders, "readers"}};
+static_assert(std::size(kNames) == kFieldCount);
+static_assert(std::ranges::all_of(kNames, [](const FieldName& row) {
+  return &row == &kNames[static_cast<std::size_t>(row.field)];
+}));
 
 // `error`, with the code of `why` and all that it carries but a field.
 absl::Status Spelled(absl::string_view name, const FieldError& error, const absl::Status& why) {
@@ -33,75 +77,7 @@ absl::Status Marked(const FieldError& error, const absl::Status& why) {
 
 }  // namespace
 
-const char* Name(Field field) {
-  switch (field) {
-    case Field::kRequestId:
-      return "request_id";
-    case Field::kTensor:
-      return "tensor";
-    case Field::kTensorDType:
-      return "tensor.dtype";
-    case Field::kTensorShape:
-      return "tensor.shape";
-    case Field::kSources:
-      return "sources";
-    case Field::kOps:
-      return "ops";
-    case Field::kAxes:
-      return "axes";
-    case Field::kNanPolicy:
-      return "nan_policy";
-    case Field::kPart:
-      return "part";
-    case Field::kPartWholeShape:
-      return "part.whole_shape";
-    case Field::kPartOffset:
-      return "part.offset";
-    case Field::kReturnState:
-      return "return_state";
-    case Field::kRequiredNumericsVersion:
-      return "required_numerics_version";
-    case Field::kConsume:
-      return "consume";
-    case Field::kData:
-      return "data";
-    case Field::kTensorId:
-      return "tensor_id";
-    case Field::kMemoryName:
-      return "memory.name";
-    case Field::kMemoryOffsetBytes:
-      return "memory.offset_bytes";
-    case Field::kMemorySizeBytes:
-      return "memory.size_bytes";
-    case Field::kHeader:
-      return "header";
-    case Field::kChunk:
-      return "chunk";
-    case Field::kStates:
-      return "states";
-    case Field::kOffset:
-      return "offset";
-    case Field::kLength:
-      return "length";
-    case Field::kReaders:
-      return "readers";
-    case Field::kTtl:
-      return "ttl_ms";
-    case Field::kName:
-      return "name";
-    case Field::kKey:
-      return "key";
-    case Field::kHandle:
-      return "handle";
-    case Field::kDeviceOrdinal:
-      return "device_ordinal";
-    case Field::kOffsetBytes:
-      return "offset_bytes";
-    case Field::kSizeBytes:
-      return "size_bytes";
-  }
-  __builtin_unreachable();
-}
+const char* Name(Field field) { return kNames[static_cast<std::size_t>(field)].name; }
 
 absl::Status FieldStatus(Field field, const absl::Status& why) {
   return Marked({field, std::nullopt, "", std::string(why.message())}, why);

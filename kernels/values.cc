@@ -39,13 +39,10 @@ std::size_t ValueBytes(ValueKind kind, DType dtype) {
 }
 
 std::size_t ValueBytesMax(ValueKind kind, DType dtype) {
-  const auto sum_bytes = [&](int power) {
-    return VisitDType(dtype, [&](auto tag) {
-      return exact::SumBytesMax(exact::SumRangeOf<typename decltype(tag)::type>(power));
-    });
-  };
-  if (kind == ValueKind::kSum || kind == ValueKind::kAbsSum) return sum_bytes(1);
-  if (kind == ValueKind::kSquareSum) return sum_bytes(2);
+  if (kind == ValueKind::kSum || kind == ValueKind::kAbsSum) {
+    return exact::SumBytesMax(exact::SumRangeOf(dtype, 1));
+  }
+  if (kind == ValueKind::kSquareSum) return exact::SumBytesMax(exact::SumRangeOf(dtype, 2));
   return ValueBytes(kind, dtype);
 }
 

@@ -227,11 +227,11 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
     if (from == nullptr || bad.has_value()) return;
     const auto number = static_cast<std::size_t>(kind);
     const int power = kind == ValueKind::kSquareSum ? 2 : 1;
-    if (!exact::TakeSum(from, exact::SumRangeOf<Stored>(power), &sums[number])) bad = kind;
+    if (!exact::TakeSum(from, exact::SumRangeOf(dtype, power), &sums[number])) bad = kind;
     *by_kind[number] = &sums[number];
   });
   if (bad.has_value()) return bad;
-  if (!exact::MayBeSums(known, count, exact::SumRangeOf<Stored>(1))) {
+  if (!exact::MayBeSums(known, count, exact::SumRangeOf(dtype, 1))) {
     return known.sum != nullptr            ? ValueKind::kSum
            : known.absolute_sum != nullptr ? ValueKind::kAbsSum
                                            : ValueKind::kSquareSum;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/dtypes/element.h"
 #include "kernels/exact/rounding.h"
@@ -60,22 +61,8 @@ bool IsOdd(const Natural& a, int bit) { return (BitsFrom(a.View(), bit) & 1) != 
 
 bool IsMultiple(const Natural& a, int bits) { return !AnyBelow(a.View(), bits); }
 
-}  // namespace
-
-Natural NaturalOf(WordsView words) {
-  int begin = 0;
-  int end = words.count;
-  while (end > 0 && words.words[end - 1] == 0) --end;
-  while (begin < end && words.words[begin] == 0) ++begin;
-  Natural natural;
-  natural.count = end - begin;
-  natural.first = natural.count > 0 ? words.first + begin : 0;
-  std::copy(words.words + begin, words.words + end, natural.words);
-  return natural;
-}
-
 template <typename T>
-SumRange SumRangeOf(int power) {
+SumRange RangeOf(int power) {
   SumRange range;
   if constexpr (kIsFloat<T>) {
     range.is_of_floats = true;
@@ -92,6 +79,9 @@ SumRange SumRangeOf(int power) {
                                       : NaturalOf(kAllBits - 1, kLastPlace + 1 - kUnit);
     // bf16 has f32's units, in which its subnormal numbers, too, are multiples of 2^16.
     range.zero_bits = kLowestExponent<T> - kUnit;
+  } else if constexpr (std::is_same_v<T, Bool>) {
+    range = RangeOf<std::uint8_t>(power);
+    range.largest = NaturalOf(1, 0);
   } else {
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
     range.may_be_negative = std::numeric_limits<T>::is_signed;
@@ -101,25 +91,22 @@ SumRange SumRangeOf(int power) {
   return range;
 }
 
-template SumRange SumRangeOf<std::int8_t>(int power);
-template SumRange SumRangeOf<std::uint8_t>(int power);
-template SumRange SumRangeOf<std::int16_t>(int power);
-template SumRange SumRangeOf<std::uint16_t>(int power);
-template SumRange SumRangeOf<std::int32_t>(int power);
-template SumRange SumRangeOf<std::uint32_t>(int power);
-template SumRange SumRangeOf<std::int64_t>(int power);
-template SumRange SumRangeOf<std::uint64_t>(int power);
-template SumRange SumRangeOf<Half>(int power);
-template SumRange SumRangeOf<BFloat16>(int power);
-template SumRange SumRangeOf<float>(int power);
-template SumRange SumRangeOf<double>(int power);
-template SumRange SumRangeOf<F8E4M3>(int power);
-template SumRange SumRangeOf<F8E5M2>(int power);
-template <>
-SumRange SumRangeOf<Bool>(int power) {
-  SumRange range = SumRangeOf<std::uint8_t>(power);
-  range.largest = NaturalOf(1, 0);
-  return range;
+}  // namespace
+
+Natural NaturalOf(WordsView words) {
+  int begin = 0;
+  int end = words.count;
+  while (end > 0 && words.words[end - 1] == 0) --end;
+  while (begin < end && words.words[begin] == 0) ++begin;
+  Natural natural;
+  natural.count = end - begin;
+  natural.first = natural.count > 0 ? words.first + begin : 0;
+  std::copy(words.words + begin, words.words + end, natural.words);
+  return natural;
+}
+
+SumRange SumRangeOf(DType dtype, int power) {
+  return VisitDType(dtype, [&](auto tag) { return RangeOf<typename decltype(tag)::type>(power); });
 }
 
 std::size_t SumBytesMax(const SumRange& range) {

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "kernels/dtypes/catalogue.h"
 #include "kernels/exact/state.h"
 #include "kernels/exact/words.h"
 #include "kernels/host_device.h"
@@ -43,7 +44,7 @@ struct SumValue {
   Natural size;
 };
 
-// What is known of a sum from its element type: of elements (power 1), or of their squares (2).
+// What is known of a sum from its dtype: of elements (power 1), or of their squares (2).
 struct SumRange {
   bool is_of_floats = false;
   bool has_infinities = false;
@@ -52,8 +53,7 @@ struct SumRange {
   Natural largest;    // size of an element, in units
   int zero_bits = 0;  // that every element ends in
 };
-template <typename T>
-SumRange SumRangeOf(int power);
+SumRange SumRangeOf(DType dtype, int power);
 
 // Of a normalised sum.
 template <class Layout>

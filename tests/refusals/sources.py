@@ -23,7 +23,7 @@ HELPER_CODES = {
 FIELD_STATUS = "FieldStatus("  # puts a field's name before the refusal that it is given
 FIELD_NAMES = dict(
     re.findall(
-        r'case Field::(k\w+):\s+return "(.+)";',
+        r'\{Field::(k\w+), "(.+?)"\}',
         (ROOT / "kernels/field_error.cc").read_text(encoding="utf-8"),
     )
 )

@@ -67,10 +67,11 @@ struct Values {
 
 template <typename T>
 bool Take(absl::string_view bytes, Values* values) {
-  const SumRange elements = exact::SumRangeOf<T>(1);
+  const SumRange elements = exact::SumRangeOf(kDTypeOf<T>, 1);
   return exact::TakeSum(&bytes, elements, &values->sum) &&
          exact::TakeSum(&bytes, elements, &values->absolute_sum) &&
-         exact::TakeSum(&bytes, exact::SumRangeOf<T>(2), &values->squares) && bytes.empty();
+         exact::TakeSum(&bytes, exact::SumRangeOf(kDTypeOf<T>, 2), &values->squares) &&
+         bytes.empty();
 }
 
 template <typename T>
@@ -129,7 +130,7 @@ TYPED_TEST(WireTest, WhatIsTakenIsWhatWasAppended) {
     }
     // They may be what they are, together and alone.
     const auto count = static_cast<std::int64_t>(row.size());
-    const SumRange elements = exact::SumRangeOf<T>(1);
+    const SumRange elements = exact::SumRangeOf(kDTypeOf<T>, 1);
     ASSERT_TRUE(exact::MayBeSums(values.All(), count, elements));
     for (int missing = 0; missing < 3; ++missing) {
       exact::SumValues some = values.All();
@@ -158,15 +159,15 @@ TYPED_TEST(WireTest, NothingIsTakenInTwoForms) {
     for (const int power : {1, 2}) {
       absl::string_view rest = bytes;
       SumValue value;
-      if (!exact::TakeSum(&rest, exact::SumRangeOf<T>(power), &value)) continue;
+      if (!exact::TakeSum(&rest, exact::SumRangeOf(kDTypeOf<T>, power), &value)) continue;
       ++taken;
       std::string again;
       exact::AppendSum(value, &again);
       ASSERT_EQ(again, bytes.substr(0, bytes.size() - rest.size()));
       // Of as many elements as there may be, it fits a sum.
       constexpr std::int64_t kCountMax = std::numeric_limits<std::int64_t>::max();
-      if (power == 1 &&
-          exact::MayBeSums({&value, nullptr, nullptr}, kCountMax, exact::SumRangeOf<T>(1))) {
+      if (power == 1 && exact::MayBeSums({&value, nullptr, nullptr}, kCountMax,
+                                         exact::SumRangeOf(kDTypeOf<T>, 1))) {
         exact::WideSum<exact::DigitLayout<T, 1>> sum;
         exact::AddValue(value, &sum);
         exact::Normalize(sum);
@@ -181,7 +182,7 @@ TYPED_TEST(WireTest, NothingIsTakenInTwoForms) {
       // Whatever it is, to look at it is safe.
       const exact::SumValues all = {&value, draw.OneIn(2) ? &value : nullptr, &value};
       (void)exact::MayBeSums(all, static_cast<std::int64_t>(draw.Bits() >> 1),
-                             exact::SumRangeOf<T>(1));
+                             exact::SumRangeOf(kDTypeOf<T>, 1));
     }
   }
   EXPECT_GT(taken, 100);
@@ -207,7 +208,7 @@ TEST(WireFormatTest, RefusesWhatIsNotInItsForm) {
   const auto is_taken = [](const std::string& bytes) {
     absl::string_view rest = bytes;
     SumValue value;
-    return exact::TakeSum(&rest, exact::SumRangeOf<float>(1), &value);
+    return exact::TakeSum(&rest, exact::SumRangeOf(kDTypeOf<float>, 1), &value);
   };
   const std::string good("\x08\x02\x03\x00\x01\x00\x00\x00\x01\x00\x00\x00", 12);
   ASSERT_TRUE(is_taken(good));
@@ -233,7 +234,7 @@ TEST(WireFormatTest, RefusesWhatIsNotInItsForm) {
 
 TEST(WireFormatTest, RefusesWhatNoElementsComeTo) {
   // In units of 2^-24, of which the largest f16 has 65504 * 2^24.
-  const SumRange halves = exact::SumRangeOf<Half>(1);
+  const SumRange halves = exact::SumRangeOf(kDTypeOf<Half>, 1);
   const auto value = [](std::int64_t size) {
     const std::uint64_t word = static_cast<std::uint64_t>(size < 0 ? -size : size);
     return SumValue{exact::kHasOtherThanNegativeZero, size < 0,
@@ -267,13 +268,15 @@ TEST(WireFormatTest, RefusesWhatNoElementsComeTo) {
   EXPECT_FALSE(exact::MayBeSums({&nan, nullptr, nullptr}, 0, halves));
   // bf16 in units of f32, of which each is 2^16.
   const SumValue odd = value(1), even = value(1 << 16);
-  EXPECT_FALSE(exact::MayBeSums({&odd, nullptr, nullptr}, 3, exact::SumRangeOf<BFloat16>(1)));
-  EXPECT_TRUE(exact::MayBeSums({&even, nullptr, nullptr}, 3, exact::SumRangeOf<BFloat16>(1)));
+  EXPECT_FALSE(
+      exact::MayBeSums({&odd, nullptr, nullptr}, 3, exact::SumRangeOf(kDTypeOf<BFloat16>, 1)));
+  EXPECT_TRUE(
+      exact::MayBeSums({&even, nullptr, nullptr}, 3, exact::SumRangeOf(kDTypeOf<BFloat16>, 1)));
 }
 
 // In f16's units, of which the smallest f8_e4m3 is 2^15 and the largest 448 * 2^24.
 TEST(WireFormatTest, FloatsOfEightBitsHaveTheirOwnRange) {
-  const SumRange range = exact::SumRangeOf<F8E4M3>(1);
+  const SumRange range = exact::SumRangeOf(kDTypeOf<F8E4M3>, 1);
   const auto may_be = [&](std::int64_t size) {
     const auto word = static_cast<std::uint64_t>(size);
     const SumValue value{exact::kHasOtherThanNegativeZero, false,
@@ -289,7 +292,7 @@ TEST(WireFormatTest, FloatsOfEightBitsHaveTheirOwnRange) {
   // f8_e4m3 has no infinities.
   const std::string infinity("\x02\0\0\0", 4);
   for (const auto& [of, is_there] :
-       {std::pair{range, false}, std::pair{exact::SumRangeOf<F8E5M2>(1), true}}) {
+       {std::pair{range, false}, std::pair{exact::SumRangeOf(kDTypeOf<F8E5M2>, 1), true}}) {
     absl::string_view rest = infinity;
     SumValue value;
     EXPECT_EQ(exact::TakeSum(&rest, of, &value), is_there);
@@ -300,18 +303,20 @@ TEST(WireFormatTest, IntegersHaveNoFlags) {
   const std::string minus_one("\x10\x01\0\0\x01\0\0\0", 8);
   absl::string_view rest = minus_one;
   SumValue value;
-  ASSERT_TRUE(exact::TakeSum(&rest, exact::SumRangeOf<std::int64_t>(1), &value));
+  ASSERT_TRUE(exact::TakeSum(&rest, exact::SumRangeOf(kDTypeOf<std::int64_t>, 1), &value));
   EXPECT_TRUE(value.is_negative);
   const std::string flagged("\x08\x01\0\0\x01\0\0\0", 8);
   rest = flagged;
-  EXPECT_FALSE(exact::TakeSum(&rest, exact::SumRangeOf<std::int64_t>(1), &value));
+  EXPECT_FALSE(exact::TakeSum(&rest, exact::SumRangeOf(kDTypeOf<std::int64_t>, 1), &value));
   // The largest bool is 1, and the smallest int8 -128.
   const std::uint64_t words[] = {128, 2};
   const SumValue of_128{0, true, exact::NaturalOf(exact::WordsView{words, 1, 0})};
   const SumValue of_2{0, false, exact::NaturalOf(exact::WordsView{words + 1, 1, 0})};
-  EXPECT_TRUE(exact::MayBeSums({&of_128, nullptr, nullptr}, 1, exact::SumRangeOf<std::int8_t>(1)));
-  EXPECT_FALSE(exact::MayBeSums({&of_2, nullptr, nullptr}, 1, exact::SumRangeOf<Bool>(1)));
-  EXPECT_TRUE(exact::MayBeSums({&of_2, nullptr, nullptr}, 2, exact::SumRangeOf<Bool>(1)));
+  EXPECT_TRUE(exact::MayBeSums({&of_128, nullptr, nullptr}, 1,
+                               exact::SumRangeOf(kDTypeOf<std::int8_t>, 1)));
+  EXPECT_FALSE(
+      exact::MayBeSums({&of_2, nullptr, nullptr}, 1, exact::SumRangeOf(kDTypeOf<Bool>, 1)));
+  EXPECT_TRUE(exact::MayBeSums({&of_2, nullptr, nullptr}, 2, exact::SumRangeOf(kDTypeOf<Bool>, 1)));
 }
 
 }  // namespace
