@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cpu/each_loop.h"
 #include "kernels/dtypes/element.h"
 #include "kernels/dtypes/ordered_key.h"
 #include "kernels/tiles.h"
@@ -93,10 +92,11 @@ void FoldColumns(const T* HWY_RESTRICT data, std::int64_t stride, int rows, std:
   for (; row < rows; ++row) AddRows<Of, 1, false>(data, stride, row, columns, out);
 }
 
-#define WARPFOLD_LOOP(T, name, component, C) \
-  ColumnLoop<T, C>* component##ColumnsOf##name() { return &FoldColumns<T, C>; }
-WARPFOLD_LOOPS_OF_COLUMNS
-#undef WARPFOLD_LOOP
+const ColumnLoopTable& AllColumnLoops() {
+  static constexpr auto kLoops = ColumnLoopTable::Of(
+      []<typename T, class C>(TypeTag<ColumnLoop<T, C>>) { return &FoldColumns<T, C>; });
+  return kLoops;
+}
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -104,14 +104,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_LOOP(T, name, component, C)                   \
-  HWY_EXPORT(component##ColumnsOf##name);                      \
-  template <>                                                  \
-  ColumnLoop<T, C>* GetColumnLoop<T, C>() {                    \
-    return HWY_DYNAMIC_DISPATCH(component##ColumnsOf##name)(); \
-  }
-WARPFOLD_LOOPS_OF_COLUMNS
-#undef WARPFOLD_LOOP
+HWY_EXPORT(AllColumnLoops);
+const ColumnLoopTable& GetColumnLoops() { return HWY_DYNAMIC_DISPATCH(AllColumnLoops)(); }
 
 }  // namespace warpfold::cpu
 #endif  // HWY_ONCE

@@ -5,19 +5,21 @@
 
 #include <cstdint>
 
-#include "kernels/components.h"
+#include "kernels/cpu/loop_table.h"
 
 namespace warpfold::cpu {
 
-// out[c] = column c's `rows` elements, 1 to kAccElementsMax and `stride` apart. A row's number is
-// its element's.
 template <typename T, class Component>
-using ColumnLoop = void(const T* data, std::int64_t stride, int rows, std::int64_t columns,
-                        typename Component::Acc* out);
+struct ColumnLoop {
+  // out[c] = column c's `rows` elements, 1 to kAccElementsMax and `stride` apart. A row's number is
+  // its element's.
+  void (*fold)(const T* data, std::int64_t stride, int rows, std::int64_t columns,
+               typename Component::Acc* out);
+};
 
-// The loop for this processor. Cheap after the first call; safe from any thread.
-template <typename T, class Component>
-ColumnLoop<T, Component>* GetColumnLoop();
+// The loops for this processor. Cheap after the first call; safe from any thread.
+using ColumnLoopTable = ComponentLoops<ColumnLoop>;
+const ColumnLoopTable& GetColumnLoops();
 
 }  // namespace warpfold::cpu
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cpu/each_loop.h"
 #include "kernels/dtypes/element.h"
 #include "kernels/exact/bounded.h"
 
@@ -154,10 +153,11 @@ void FoldStatistics(const T* data, std::int64_t stride, std::int64_t rows, std::
                });
 }
 
-#define WARPFOLD_LOOP(T, name, omits_nan) \
-  ColumnStatisticsLoop<T> ColumnStatisticsLoopFor##name() { return &FoldStatistics<T>; }
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN)
-#undef WARPFOLD_LOOP
+const ColumnStatisticsLoopTable& AllColumnStatisticsLoops() {
+  static constexpr auto kLoops = ColumnStatisticsLoopTable::Of(
+      []<typename T>(TypeTag<ColumnStatisticsLoop<T>>) { return &FoldStatistics<T>; });
+  return kLoops;
+}
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -165,14 +165,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_LOOP(T, name, omits_nan)                         \
-  HWY_EXPORT(ColumnStatisticsLoopFor##name);                      \
-  template <>                                                     \
-  ColumnStatisticsLoop<T> GetColumnStatisticsLoop<T>() {          \
-    return HWY_DYNAMIC_DISPATCH(ColumnStatisticsLoopFor##name)(); \
-  }
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN)
-#undef WARPFOLD_LOOP
+HWY_EXPORT(AllColumnStatisticsLoops);
+const ColumnStatisticsLoopTable& GetColumnStatisticsLoops() {
+  return HWY_DYNAMIC_DISPATCH(AllColumnStatisticsLoops)();
+}
 
 }  // namespace warpfold::cpu
 #endif  // HWY_ONCE

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/loop_table.h"
 #include "kernels/exact/bounded.h"
 
 namespace warpfold::cpu {
@@ -12,16 +13,20 @@ namespace warpfold::cpu {
 template <typename T>
 using ColumnStatistics = typename exact::BoundedSumsAlone<T>::State;
 
-// Of `rows` rows, 1 to kColumnSumRowsMax and `stride` elements apart, of `columns` columns: to as
-// many states. Where an element is NaN or infinite the sum of absolute values is not finite, and
-// nothing else of the state means anything.
 template <typename T>
-using ColumnStatisticsLoop = void (*)(const T* data, std::int64_t stride, std::int64_t rows,
-                                      std::int64_t columns, ColumnStatistics<T>* states);
+struct ColumnStatisticsLoop {
+  // Of `rows` rows, 1 to kColumnSumRowsMax and `stride` elements apart, of `columns` columns: to as
+  // many states. Where an element is NaN or infinite the sum of absolute values is not finite, and
+  // nothing else of the state means anything.
+  void (*fold)(const T* data, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+               ColumnStatistics<T>* states);
+};
 
-// The loop for this processor.
-template <typename T>
-ColumnStatisticsLoop<T> GetColumnStatisticsLoop();
+// The loops for this processor.
+using ColumnStatisticsLoopTable =
+    LoopTable<ColumnStatisticsLoop<Half>, ColumnStatisticsLoop<BFloat16>,
+              ColumnStatisticsLoop<float>, ColumnStatisticsLoop<double>>;
+const ColumnStatisticsLoopTable& GetColumnStatisticsLoops();
 
 }  // namespace warpfold::cpu
 

@@ -67,8 +67,8 @@ class ColumnValues {
                     const ColumnIndexing& indexing, const ValueOf& value_of) const {
     const auto accs =
         std::make_unique_for_overwrite<typename C::Acc[]>(static_cast<std::size_t>(columns_));
-    GetColumnLoop<T, typename Values::template Applied<C>>()(data, step, static_cast<int>(rows),
-                                                             columns_, accs.get());
+    const ColumnLoop<T, typename Values::template Applied<C>>& loop = GetColumnLoops();
+    loop.fold(data, step, static_cast<int>(rows), columns_, accs.get());
     for (std::int64_t c = 0; c < columns_; ++c) {
       // A column at a time: of values farther apart GCC makes vectors in memory, and VAR with MIN
       // of 3 rows of f32 took 8.6 ns an element instead of 7.3 (one core of an EPYC, Zen 4,

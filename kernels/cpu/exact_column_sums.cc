@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cpu/each_loop.h"
 #include "kernels/dtypes/element.h"
 
 // Compiled once for each SIMD target.
@@ -145,10 +144,11 @@ void SumColumns(const T* data, std::int64_t stride, std::int64_t rows, std::int6
                });
 }
 
-#define WARPFOLD_LOOP(T, name, omits_nan) \
-  ColumnSumLoop<T> ColumnSumLoopFor##name() { return &SumColumns<T>; }
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN)
-#undef WARPFOLD_LOOP
+const ColumnSumLoopTable& AllColumnSumLoops() {
+  static constexpr auto kLoops =
+      ColumnSumLoopTable::Of([]<typename T>(TypeTag<ColumnSumLoop<T>>) { return &SumColumns<T>; });
+  return kLoops;
+}
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -156,14 +156,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_LOOP(T, name, omits_nan)                  \
-  HWY_EXPORT(ColumnSumLoopFor##name);                      \
-  template <>                                              \
-  ColumnSumLoop<T> GetColumnSumLoop<T>() {                 \
-    return HWY_DYNAMIC_DISPATCH(ColumnSumLoopFor##name)(); \
-  }
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN)
-#undef WARPFOLD_LOOP
+HWY_EXPORT(AllColumnSumLoops);
+const ColumnSumLoopTable& GetColumnSumLoops() { return HWY_DYNAMIC_DISPATCH(AllColumnSumLoops)(); }
 
 }  // namespace warpfold::cpu
 #endif  // HWY_ONCE

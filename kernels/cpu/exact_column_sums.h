@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/cpu/loop_table.h"
+
 namespace warpfold::cpu {
 
 inline constexpr std::int64_t kColumnSumRowsMax = 512;
@@ -21,15 +23,18 @@ struct ColumnSums {
   std::uint8_t* fits;  // 1 where high + low is the sum, and no element was infinite or NaN
 };
 
-// Sums `rows` rows, 1 to kColumnSumRowsMax and `stride` elements apart, of `columns` columns. The
-// sum of nothing but -0.0 is high -0.0 and low 0.0.
 template <typename T>
-using ColumnSumLoop = void (*)(const T* data, std::int64_t stride, std::int64_t rows,
-                               std::int64_t columns, const ColumnSums& sums);
+struct ColumnSumLoop {
+  // Sums `rows` rows, 1 to kColumnSumRowsMax and `stride` elements apart, of `columns` columns. The
+  // sum of nothing but -0.0 is high -0.0 and low 0.0.
+  void (*sum)(const T* data, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+              const ColumnSums& sums);
+};
 
-// The loop for this processor.
-template <typename T>
-ColumnSumLoop<T> GetColumnSumLoop();
+// The loops for this processor.
+using ColumnSumLoopTable = LoopTable<ColumnSumLoop<Half>, ColumnSumLoop<BFloat16>,
+                                     ColumnSumLoop<float>, ColumnSumLoop<double>>;
+const ColumnSumLoopTable& GetColumnSumLoops();
 
 // The sums of so many columns.
 class ColumnSumsBuffer {

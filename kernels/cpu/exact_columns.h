@@ -90,7 +90,8 @@ class ExactColumns {
         return;
       }
       const ColumnSums& sums = sums_.sums();
-      GetColumnSumLoop<T>()(data, step, rows, columns_, sums);
+      const ColumnSumLoop<T>& loop = GetColumnSumLoops();
+      loop.sum(data, step, rows, columns_, sums);
       if (std::count(sums.fits, sums.fits + columns_, 0) > columns_ / 8) {
         are_wide_for_ = kBlocksUntilTried;
         AddRuns(data, step, rows, states);

@@ -105,13 +105,14 @@ class ExactRun {
         if constexpr (X::kSums == exact::Sums::kStatistics) {
           if (needs_.absolute_sums_and_squares) {
             is_done = true;
-            sums.specials |= GetExactStatisticsLoop<T, X::kOmitsNan>()(
+            const ExactSumLoop<T, X::kOmitsNan>& loop = GetExactStatisticsLoops();
+            sums.specials |= loop.add(
                 elements, count, {sums.sum.words, sums.absolute_sum.words, sums.squares.words});
           }
         }
         if (!is_done) {
-          sums.specials |=
-              GetExactSumLoop<T, X::kOmitsNan>()(elements, count, {.sum = sums.sum.words});
+          const ExactSumLoop<T, X::kOmitsNan>& loop = GetExactSumLoops();
+          sums.specials |= loop.add(elements, count, {.sum = sums.sum.words});
         }
       }
     }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cpu/each_loop.h"
 #include "kernels/cpu/exact_sums.h"
 #include "kernels/dtypes/element.h"
 #include "kernels/exact/state.h"
@@ -225,18 +224,15 @@ class DoubleStatistics {
   DoubleTile<kOmitsNan> sum_;
 };
 
-template <typename T, bool kOmitsNan>
-ExactSumLoop<T> ExactStatisticsLoopFor() {
-  using Tile = std::conditional_t<std::is_same_v<T, double>, DoubleStatistics<kOmitsNan>,
-                                  NarrowStatistics<T, kOmitsNan>>;
-  return &AddTiles<Tile, T>;
+const ExactSumLoopTable& AllExactStatisticsLoops() {
+  static constexpr auto kLoops =
+      ExactSumLoopTable::Of([]<typename T, bool kOmitsNan>(TypeTag<ExactSumLoop<T, kOmitsNan>>) {
+        using Tile = std::conditional_t<std::is_same_v<T, double>, DoubleStatistics<kOmitsNan>,
+                                        NarrowStatistics<T, kOmitsNan>>;
+        return &AddTiles<Tile, T>;
+      });
+  return kLoops;
 }
-
-#define WARPFOLD_LOOP(T, name, omits_nan) \
-  ExactSumLoop<T> ExactStatisticsLoopFor##name() { return ExactStatisticsLoopFor<T, omits_nan>(); }
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN)
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITHOUT_NAN)
-#undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -244,15 +240,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_LOOP(T, name, omits_nan)                        \
-  HWY_EXPORT(ExactStatisticsLoopFor##name);                      \
-  template <>                                                    \
-  ExactSumLoop<T> GetExactStatisticsLoop<T, omits_nan>() {       \
-    return HWY_DYNAMIC_DISPATCH(ExactStatisticsLoopFor##name)(); \
-  }
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN)
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITHOUT_NAN)
-#undef WARPFOLD_LOOP
+HWY_EXPORT(AllExactStatisticsLoops);
+const ExactSumLoopTable& GetExactStatisticsLoops() {
+  return HWY_DYNAMIC_DISPATCH(AllExactStatisticsLoops)();
+}
 
 }  // namespace warpfold::cpu
 #endif  // HWY_ONCE

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cpu/each_loop.h"
 #include "kernels/dtypes/element.h"
 #include "kernels/exact/state.h"
 
@@ -90,18 +89,15 @@ struct NarrowTile : NarrowElements<T, kOmitsNan> {
   }
 };
 
-template <typename T, bool kOmitsNan>
-ExactSumLoop<T> ExactSumLoopFor() {
-  using Tile = std::conditional_t<std::is_same_v<T, double>, DoubleTile<kOmitsNan>,
-                                  NarrowTile<T, kOmitsNan>>;
-  return &AddTiles<Tile, T>;
+const ExactSumLoopTable& AllExactSumLoops() {
+  static constexpr auto kLoops =
+      ExactSumLoopTable::Of([]<typename T, bool kOmitsNan>(TypeTag<ExactSumLoop<T, kOmitsNan>>) {
+        using Tile = std::conditional_t<std::is_same_v<T, double>, DoubleTile<kOmitsNan>,
+                                        NarrowTile<T, kOmitsNan>>;
+        return &AddTiles<Tile, T>;
+      });
+  return kLoops;
 }
-
-#define WARPFOLD_LOOP(T, name, omits_nan) \
-  ExactSumLoop<T> ExactSumLoopFor##name() { return ExactSumLoopFor<T, omits_nan>(); }
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN)
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITHOUT_NAN)
-#undef WARPFOLD_LOOP
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -109,15 +105,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_LOOP(T, name, omits_nan)                 \
-  HWY_EXPORT(ExactSumLoopFor##name);                      \
-  template <>                                             \
-  ExactSumLoop<T> GetExactSumLoop<T, omits_nan>() {       \
-    return HWY_DYNAMIC_DISPATCH(ExactSumLoopFor##name)(); \
-  }
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITH_NAN)
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOP_WITHOUT_NAN)
-#undef WARPFOLD_LOOP
+HWY_EXPORT(AllExactSumLoops);
+const ExactSumLoopTable& GetExactSumLoops() { return HWY_DYNAMIC_DISPATCH(AllExactSumLoops)(); }
 
 }  // namespace warpfold::cpu
 #endif  // HWY_ONCE

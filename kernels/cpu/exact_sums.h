@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/loop_table.h"
+
 namespace warpfold::cpu {
 
 // The words of exact::WideSums, normalised, that elements are added to: of DigitLayout<T, 1>, and
@@ -17,18 +19,18 @@ struct ExactWords {
   std::int64_t* squares = nullptr;
 };
 
-// Adds `count` elements, at most 2^31, and returns what exact::Specials they have. Once there is a
-// NaN or an infinity the words are unspecified. Not normalised after.
-template <typename T>
-using ExactSumLoop = std::uint32_t (*)(const T* elements, std::int64_t count,
-                                       const ExactWords& words);
+// kOmitsNan: of the elements that are numbers.
+template <typename T, bool kOmitsNan>
+struct ExactSumLoop {
+  // Adds `count` elements, at most 2^31, and returns what exact::Specials they have. Once there is
+  // a NaN or an infinity the words are unspecified. Not normalised after.
+  std::uint32_t (*add)(const T* elements, std::int64_t count, const ExactWords& words);
+};
 
-// The loops for this processor: to words.sum alone, and to all three. kOmitsNan: of the elements
-// that are numbers.
-template <typename T, bool kOmitsNan>
-ExactSumLoop<T> GetExactSumLoop();
-template <typename T, bool kOmitsNan>
-ExactSumLoop<T> GetExactStatisticsLoop();
+// The loops for this processor: to words.sum alone, and to all three.
+using ExactSumLoopTable = FloatLoops<ExactSumLoop>;
+const ExactSumLoopTable& GetExactSumLoops();
+const ExactSumLoopTable& GetExactStatisticsLoops();
 
 }  // namespace warpfold::cpu
 

@@ -30,7 +30,8 @@ struct FusionWriter {
     if constexpr (kCount != kFinishBlock) {
       return exact::WriteResults<X, kCount>(targets, index, states, op_overflow);
     } else if constexpr (kHasLoop) {
-      return GetFinishLoop<typename X::Values>()(targets, index, states, op_overflow);
+      const FinishLoop<typename X::Values>& loop = GetFinishLoops();
+      return loop.write(targets, index, states, op_overflow);
     }
     return kCount;
   }

@@ -5,8 +5,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cpu/each_loop.h"
-
 // Compiled once for each SIMD target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/extremes.cc"
@@ -260,15 +258,14 @@ struct ExtremesOf {
   }
 };
 
-#define WARPFOLD_LOOP(T, name, omits_nan)                                                 \
-  const ExtremeLoops<T, omits_nan>* ExtremeLoops##name() {                                \
-    using L = ExtremesOf<T, omits_nan>;                                                   \
-    static constexpr ExtremeLoops<T, omits_nan> kLoops{&L::Both, &L::Least, &L::Greatest, \
-                                                       &L::IndexOf};                      \
-    return &kLoops;                                                                       \
-  }
-WARPFOLD_LOOPS_OF_ELEMENTS(WARPFOLD_FOR_EACH_INTEGER)
-#undef WARPFOLD_LOOP
+const ExtremeLoopTable& AllExtremeLoops() {
+  static constexpr auto kLoops =
+      ExtremeLoopTable::Of([]<typename T, bool kOmitsNan>(TypeTag<ExtremeLoops<T, kOmitsNan>>) {
+        using L = ExtremesOf<T, kOmitsNan>;
+        return ExtremeLoops<T, kOmitsNan>{&L::Both, &L::Least, &L::Greatest, &L::IndexOf};
+      });
+  return kLoops;
+}
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -276,14 +273,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_LOOP(T, name, omits_nan)                             \
-  HWY_EXPORT(ExtremeLoops##name);                                     \
-  template <>                                                         \
-  const ExtremeLoops<T, omits_nan>& GetExtremeLoops<T, omits_nan>() { \
-    return *HWY_DYNAMIC_DISPATCH(ExtremeLoops##name)();               \
-  }
-WARPFOLD_LOOPS_OF_ELEMENTS(WARPFOLD_FOR_EACH_INTEGER)
-#undef WARPFOLD_LOOP
+HWY_EXPORT(AllExtremeLoops);
+const ExtremeLoopTable& GetExtremeLoops() { return HWY_DYNAMIC_DISPATCH(AllExtremeLoops)(); }
 
 }  // namespace warpfold::cpu
 #endif  // HWY_ONCE

@@ -4,6 +4,7 @@
 #ifndef WARPFOLD_KERNELS_CPU_EXTREMES_H_
 #define WARPFOLD_KERNELS_CPU_EXTREMES_H_
 
+#include "kernels/cpu/loop_table.h"
 #include "kernels/dtypes/element.h"
 #include "kernels/dtypes/ordered_key.h"
 
@@ -29,8 +30,8 @@ struct ExtremeLoops {
 };
 
 // The loops for this processor. Cheap after the first call; safe from any thread.
-template <typename T, bool kOmitsNan>
-const ExtremeLoops<T, kOmitsNan>& GetExtremeLoops();
+using ExtremeLoopTable = ElementLoops<ExtremeLoops>;
+const ExtremeLoopTable& GetExtremeLoops();
 
 }  // namespace warpfold::cpu
 

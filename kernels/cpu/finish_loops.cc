@@ -1,7 +1,6 @@
 #include "kernels/cpu/finish_loops.h"
 
-#include "kernels/cpu/each_loop.h"
-#include "kernels/fold.h"
+#include <type_traits>
 
 // Compiled once for each SIMD target; the loops are finish.h's.
 #undef HWY_TARGET_INCLUDE
@@ -9,10 +8,6 @@
 #include "hwy/foreach_target.h"
 // foreach_target.h must come first.
 #include "hwy/highway.h"
-
-#define WARPFOLD_LOOPS_OF_ONE(T, name) \
-  WARPFOLD_LOOP(T, name, Min) WARPFOLD_LOOP(T, name, Max) WARPFOLD_LOOP(T, name, NonzeroCount)
-#define WARPFOLD_LOOP_OF_SUM(T, name) WARPFOLD_LOOP(T, name, Sum)
 
 HWY_BEFORE_NAMESPACE();
 namespace warpfold::cpu::HWY_NAMESPACE {
@@ -23,14 +18,18 @@ int Finish(const ResultTargets& targets, std::int64_t index, const typename F::S
   return WriteResults<F, kFinishBlock>(targets, index, states, op_overflow);
 }
 
-#define WARPFOLD_LOOP(T, name, component)                             \
-  FinishLoop<PlainFold<T, component<T>>>* Finish##component##name() { \
-    return &Finish<PlainFold<T, component<T>>>;                       \
-  }
-WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_LOOP_OF_SUM)
-WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_LOOPS_OF_ONE)
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOPS_OF_ONE)
-#undef WARPFOLD_LOOP
+const FinishLoopTable& AllFinishLoops() {
+  static constexpr auto kLoops =
+      FinishLoopTable::Of([]<typename T, class C>(TypeTag<FinishLoopOf<T, C>>) {
+        if constexpr (std::is_same_v<C, Sum<T>> || std::is_same_v<C, Min<T>> ||
+                      std::is_same_v<C, Max<T>> || std::is_same_v<C, NonzeroCount<T>>) {
+          return &Finish<PlainFold<T, C>>;
+        } else {
+          return nullptr;
+        }
+      });
+  return kLoops;
+}
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -38,16 +37,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_LOOP(T, name, component)                                               \
-  HWY_EXPORT(Finish##component##name);                                                  \
-  template <>                                                                           \
-  FinishLoop<PlainFold<T, component<T>>>* GetFinishLoop<PlainFold<T, component<T>>>() { \
-    return HWY_DYNAMIC_DISPATCH(Finish##component##name)();                             \
-  }
-WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_LOOP_OF_SUM)
-WARPFOLD_FOR_EACH_INTEGER(WARPFOLD_LOOPS_OF_ONE)
-WARPFOLD_FOR_EACH_FLOAT(WARPFOLD_LOOPS_OF_ONE)
-#undef WARPFOLD_LOOP
+HWY_EXPORT(AllFinishLoops);
+const FinishLoopTable& GetFinishLoops() { return HWY_DYNAMIC_DISPATCH(AllFinishLoops)(); }
 
 }  // namespace warpfold::cpu
 #endif  // HWY_ONCE

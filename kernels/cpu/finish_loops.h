@@ -6,21 +6,28 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/loop_table.h"
 #include "kernels/finish.h"
+#include "kernels/fold.h"
 
 namespace warpfold::cpu {
 
-// Of states one after another; the number of the first whose result does not fit, `kFinishBlock`
-// if all do, as WriteResults has it.
+// Of a fold F of one component.
 inline constexpr int kFinishBlock = 64;
 template <class F>
-using FinishLoop = int(const ResultTargets& targets, std::int64_t index,
-                       const typename F::State* states, OpOverflow* op_overflow);
+struct FinishLoop {
+  // Of states one after another; the number of the first whose result does not fit, `kFinishBlock`
+  // if all do, as WriteResults has it.
+  int (*write)(const ResultTargets& targets, std::int64_t index, const typename F::State* states,
+               OpOverflow* op_overflow);
+};
+template <typename T, class C>
+using FinishLoopOf = FinishLoop<PlainFold<T, C>>;
 
-// The loop for this processor. Cheap after the first call; safe from any thread. F is of one
-// component.
-template <class F>
-FinishLoop<F>* GetFinishLoop();
+// The loops for this processor: of Sum of integers, Min, Max and NonzeroCount; null of others.
+// Cheap after the first call; safe from any thread.
+using FinishLoopTable = ComponentLoops<FinishLoopOf>;
+const FinishLoopTable& GetFinishLoops();
 
 }  // namespace warpfold::cpu
 

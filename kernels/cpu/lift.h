@@ -7,22 +7,26 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/cpu/loop_table.h"
 #include "kernels/dtypes/element.h"
 
 namespace warpfold::cpu {
 
-// Writes Lift of each of `count` elements.
 template <typename Stored>
-using LiftLoop = void (*)(const Stored* elements, std::int64_t count, Lifted<Stored>* lifted);
+struct LiftLoop {
+  // Writes Lift of each of `count` elements.
+  void (*lift)(const Stored* elements, std::int64_t count, Lifted<Stored>* lifted);
+};
 
-// The loop for this processor, of floats of 8 bits.
-template <typename Stored>
-LiftLoop<Stored> GetLiftLoop();
+// The loops for this processor.
+using LiftLoopTable = LoopTable<LiftLoop<F8E4M3>, LiftLoop<F8E5M2>>;
+const LiftLoopTable& GetLiftLoops();
 
 template <typename Stored>
 void CopyLifted(const Stored* elements, std::int64_t count, Lifted<Stored>* to) {
   if constexpr (kIsLifted<Stored>) {
-    GetLiftLoop<Stored>()(elements, count, to);
+    const LiftLoop<Stored>& loop = GetLiftLoops();
+    loop.lift(elements, count, to);
   } else {
     std::copy(elements, elements + count, to);
   }

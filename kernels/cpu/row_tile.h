@@ -61,7 +61,8 @@ class RowTile {
  private:
   template <class C>
   static auto* LoopOf() {
-    return GetTileLoop<T, typename F::template Applied<C>>();
+    const TileLoop<T, typename F::template Applied<C>>& loop = GetTileLoops();
+    return loop.fold;
   }
 
   template <class C>
@@ -69,7 +70,7 @@ class RowTile {
   static constexpr bool kHasLeast = F::template kHas<Min<T>> || F::template kHas<ArgMin<T>>;
   static constexpr bool kHasGreatest = F::template kHas<Max<T>> || F::template kHas<ArgMax<T>>;
   static void FoldExtremes(const T* tile, int count, Leaders& leaders, typename F::Acc& acc) {
-    const ExtremeLoops<T, F::kOmitsNan>& loops = GetExtremeLoops<T, F::kOmitsNan>();
+    const ExtremeLoops<T, F::kOmitsNan>& loops = GetExtremeLoops();
     Extremes<T> keys{};
     if constexpr (kHasLeast && kHasGreatest) {
       keys = loops.both(tile, count);
@@ -99,7 +100,7 @@ class RowTile {
         leader.key.has_value() && C::Value::Combine(*leader.key, key) == *leader.key;
     if (is_none || is_beaten || !leader.is_read) return C::Identity();
     leader.key = key;
-    const auto& loops = GetExtremeLoops<T, F::kOmitsNan>();
+    const ExtremeLoops<T, F::kOmitsNan>& loops = GetExtremeLoops();
     return C::At(FromKey<T>(key), loops.index_of(tile, count, key));
   }
 };

@@ -185,7 +185,8 @@ class ShortOutputs {
   // SUM and MEAN.
   void FoldSums(const Block& block, std::int64_t first) {
     const ColumnSums& sums = sums_.sums();
-    GetColumnSumLoop<T>()(block.data, block.step, block.rows, block.columns, sums);
+    const ColumnSumLoop<T>& loop = GetColumnSumLoops();
+    loop.sum(block.data, block.step, block.rows, block.columns, sums);
     for (std::int64_t c = 0; c < block.columns; ++c) told_[c] = sums.fits[c] != 0;
     for (int i = 0; i < output_.targets.count; ++i) {
       R* const to = ResultsOf(i, first);
@@ -204,8 +205,8 @@ class ShortOutputs {
 
   // All that is rounded.
   void FoldStatistics(const Block& block, std::int64_t first) {
-    GetColumnStatisticsLoop<T>()(block.data, block.step, block.rows, block.columns,
-                                 statistics_.data());
+    const ColumnStatisticsLoop<T>& loop = GetColumnStatisticsLoops();
+    loop.fold(block.data, block.step, block.rows, block.columns, statistics_.data());
     const exact::Divisors divisors(block.rows, output_.targets.correction);
     for (std::int64_t c = 0; c < block.columns; ++c) {
       const ColumnStatistics<T>& state = statistics_[static_cast<std::size_t>(c)];

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cpu/each_loop.h"
 #include "kernels/dtypes/element.h"
 #include "kernels/dtypes/ordered_key.h"
 
@@ -178,10 +177,17 @@ struct TileLoopOf {
   }
 };
 
-#define WARPFOLD_LOOP(T, name, component, C) \
-  TileLoop<T, C>* component##Of##name() { return &TileLoopOf<T, C>::FoldTile; }
-WARPFOLD_LOOPS_OF_TILES
-#undef WARPFOLD_LOOP
+const TileLoopTable& AllTileLoops() {
+  static constexpr auto kLoops =
+      TileLoopTable::Of([]<typename T, class C>(TypeTag<TileLoop<T, C>>) {
+        if constexpr (kJoinOf<C> == Join::kMin || kJoinOf<C> == Join::kMax) {
+          return nullptr;
+        } else {
+          return &TileLoopOf<T, C>::FoldTile;
+        }
+      });
+  return kLoops;
+}
 
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
@@ -191,14 +197,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace warpfold::cpu {
 
-#define WARPFOLD_LOOP(T, name, component, C)            \
-  HWY_EXPORT(component##Of##name);                      \
-  template <>                                           \
-  TileLoop<T, C>* GetTileLoop<T, C>() {                 \
-    return HWY_DYNAMIC_DISPATCH(component##Of##name)(); \
-  }
-WARPFOLD_LOOPS_OF_TILES
-#undef WARPFOLD_LOOP
+HWY_EXPORT(AllTileLoops);
+const TileLoopTable& GetTileLoops() { return HWY_DYNAMIC_DISPATCH(AllTileLoops)(); }
 
 HWY_EXPORT(TargetName);
 const char* SimdTargetName() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }

@@ -103,6 +103,12 @@ using ValuesAlone = Fusion<Stored, NanPolicy::kPropagate, Sums::kNone, false, Co
 
 }  // namespace internal
 
+// The Fold of all components that fusions of these have.
+template <typename T, bool kOmitsNan>
+using ValuesOfAllOps =
+    typename internal::Fusions<T>::template Full<kOmitsNan ? NanPolicy::kOmit
+                                                           : NanPolicy::kPropagate>::Values;
+
 // Calls `visitor(TypeTag<Fusion<Stored, ...>>{})` with the fused op set's fusion over them.
 // REQUIRES: kOmitNan only for floats.
 template <typename Stored, typename Visitor>

@@ -145,7 +145,7 @@ TEST(CpuReduceOverflow, DoesNotReportSumsAtTheEdgeOfInt64) {
   EXPECT_EQ(results.overflow.output_index, Overflow::kNone);
 }
 
-std::string Product(const std::vector<std::int64_t>& data, Overflow* overflow) {
+std::string ProductBytes(const std::vector<std::int64_t>& data, Overflow* overflow) {
   const ReduceSpec spec{
       .dtype = DType::kI64, .shape = {static_cast<std::int64_t>(data.size())}, .ops = {Op::kProd}};
   Results results = Reduce(*MakePlan(spec), data.data(), cpu::Serial);
@@ -156,16 +156,17 @@ std::string Product(const std::vector<std::int64_t>& data, Overflow* overflow) {
 TEST(CpuReduceProduct, IsExactOrReported) {
   constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
   Overflow overflow;
-  EXPECT_EQ(Product({3, -5, 7}, &overflow), testing::BytesOf<std::int64_t>(-105));
-  EXPECT_EQ(Product({std::int64_t{1} << 62, -2}, &overflow),
+  EXPECT_EQ(ProductBytes({3, -5, 7}, &overflow), testing::BytesOf<std::int64_t>(-105));
+  EXPECT_EQ(ProductBytes({std::int64_t{1} << 62, -2}, &overflow),
             testing::BytesOf<std::int64_t>(kLowest));
-  EXPECT_EQ(Product({kLowest, 1}, &overflow), testing::BytesOf<std::int64_t>(kLowest));
+  EXPECT_EQ(ProductBytes({kLowest, 1}, &overflow), testing::BytesOf<std::int64_t>(kLowest));
   // A partial product that does not fit hides nothing and spoils nothing: 0 is 0.
-  EXPECT_EQ(Product({kLowest, kLowest, kLowest, 0}, &overflow), testing::BytesOf<std::int64_t>(0));
+  EXPECT_EQ(ProductBytes({kLowest, kLowest, kLowest, 0}, &overflow),
+            testing::BytesOf<std::int64_t>(0));
   EXPECT_EQ(overflow.output_index, Overflow::kNone);
   for (const std::vector<std::int64_t>& data : std::vector<std::vector<std::int64_t>>{
            {kLowest, -1}, {std::int64_t{1} << 62, 2}, {kLowest, kLowest, 4}}) {
-    Product(data, &overflow);
+    ProductBytes(data, &overflow);
     EXPECT_EQ(overflow.output_index, 0);
     EXPECT_EQ(overflow.op, Op::kProd);
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/each_loop.h"  // which widths are compiled
+#include "kernels/cpu/loop_table.h"  // which widths are compiled
 // Which has to know.
 #include "hwy/targets.h"
 #include "kernels/cpu/tile_loops.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/each_loop.h"  // which widths are compiled
+#include "kernels/cpu/loop_table.h"  // which widths are compiled
 #include "kernels/ops/catalogue.h"
 // Which has to know.
 #include "hwy/targets.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/each_loop.h"  // which widths are compiled
+#include "kernels/cpu/loop_table.h"  // which widths are compiled
 // Which has to know.
 #include "hwy/targets.h"
 #include "kernels/cpu/exact_sums.h"
@@ -91,11 +91,11 @@ class ExactCpuSumsTest : public ::testing::Test {
     const auto count = static_cast<std::int64_t>(row.size());
     exact::WideSum<Layout> sum, statistics_sum, absolute_sum;
     exact::WideSum<exact::DigitLayout<T, 2>> squares;
-    ASSERT_EQ((GetExactSumLoop<T, kOmitsNan>()(row.data(), count, {.sum = sum.words})),
-              want.specials)
-        << target;
-    ASSERT_EQ((GetExactStatisticsLoop<T, kOmitsNan>()(
-                  row.data(), count, {statistics_sum.words, absolute_sum.words, squares.words})),
+    const ExactSumLoop<T, kOmitsNan>& sums = GetExactSumLoops();
+    ASSERT_EQ(sums.add(row.data(), count, {.sum = sum.words}), want.specials) << target;
+    const ExactSumLoop<T, kOmitsNan>& statistics = GetExactStatisticsLoops();
+    ASSERT_EQ(statistics.add(row.data(), count,
+                             {statistics_sum.words, absolute_sum.words, squares.words}),
               want.specials)
         << target;
     if ((want.specials & exact::kNotFinite) != 0) return;

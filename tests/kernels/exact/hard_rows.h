@@ -90,8 +90,8 @@ FloatOf<T> ExactCpuSum(const std::vector<T>& row) {
   const auto count = static_cast<std::int64_t>(row.size());
   std::vector<Element> elements(row.size());
   std::transform(row.begin(), row.end(), elements.begin(), [](T x) { return Lift(x); });
-  const std::uint32_t specials =
-      cpu::GetExactSumLoop<Element, false>()(elements.data(), count, {.sum = sum.words});
+  const cpu::ExactSumLoop<Element, false>& loop = cpu::GetExactSumLoops();
+  const std::uint32_t specials = loop.add(elements.data(), count, {.sum = sum.words});
   exact::Normalize(sum);
   return exact::FinishSum<FloatOf<T>>(exact::MagnitudeOf(sum),
                                       {.count = count, .specials = specials});
