@@ -74,8 +74,8 @@ void ReduceRows(benchmark::State& run, const char* ops) {
   Overflow overflow;
   const Output output = reduction.OutputAt(results.data(), &overflow);
   for ([[maybe_unused]] auto one : run) {
-    cpu::FoldElements({reduction.dtype, reduction.fused_op_set}, elements.data(), reduction.extent,
-                      output, cpu::Serial);
+    cpu::EngineFor({reduction.dtype, reduction.fused_op_set})
+        .FoldElements(elements.data(), reduction.extent, output, cpu::Serial);
   }
   constexpr std::int64_t kRows = kCount / kRow;
   run.counters["row"] =

@@ -88,8 +88,8 @@ double warpfold_cpu_reduce(const WarpfoldReduction* reduction, const void* data,
   warpfold::Overflow overflow;
   const warpfold::Output output = native.OutputAt(results, &overflow);
   return SecondsOfOne(threads, repeats, [&](warpfold::cpu::ParallelFor parallel_for) {
-    warpfold::cpu::FoldElements({native.dtype, native.fused_op_set}, data, native.extent, output,
-                                parallel_for);
+    warpfold::cpu::EngineFor({native.dtype, native.fused_op_set})
+        .FoldElements(data, native.extent, output, parallel_for);
   });
 }
 

@@ -1,4 +1,4 @@
-// An Engine's functions, for one fusion: tasks, whose states join in any order.
+// The Engine of one fusion: tasks, whose states join in any order.
 #ifndef WARPFOLD_KERNELS_CPU_ENGINE_OF_H_
 #define WARPFOLD_KERNELS_CPU_ENGINE_OF_H_
 
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "kernels/cpu/emit.h"
-#include "kernels/cpu/engine.h"
 #include "kernels/cpu/exact_columns.h"
 #include "kernels/cpu/exact_run.h"
 #include "kernels/cpu/exact_writer.h"
@@ -58,14 +57,47 @@ struct ExactEpilogue {
 };
 
 template <class X>
-class EngineOf {
+class EngineOf final : public Engine {
  public:
+  std::size_t StateBytes() const override { return sizeof(State); }
+
+  void FoldElements(const void* data, const Extent& extent, const Output& output,
+                    ParallelFor parallel_for) const override {
+    Fold(static_cast<const Stored*>(data), extent, {output}, parallel_for);
+  }
+
+  void FoldStates(const void* states, const Extent& extent, const Output& output,
+                  ParallelFor parallel_for) const override {
+    JoinStates(static_cast<const State*>(states), extent, {output}, parallel_for);
+  }
+
+  void ClearStates(void* states, std::int64_t count) const override {
+    std::fill_n(static_cast<State*>(states), count, X::Identity());
+  }
+
+  void AddElements(const void* data, const Extent& extent, const RowNumbers& rows, void* states,
+                   ParallelFor parallel_for) const override {
+    Output output;
+    output.states = states;
+    const OutputStates outputs(rows, states);
+    Fold(static_cast<const Stored*>(data), extent, {output, &outputs}, parallel_for);
+  }
+
+  void AddStates(const void* from, std::int64_t count, void* states) const override {
+    for (std::int64_t i = 0; i < count; ++i) {
+      State& state = static_cast<State*>(states)[i];
+      X::Join(state, static_cast<const State*>(from)[i]);
+      X::Normalize(state);
+    }
+  }
+
+ private:
   using T = typename X::Element;
   using Stored = typename X::Storage;
   using State = typename X::State;
 
-  static void FoldElements(const Stored* data, const Extent& extent, const ExactEpilogue& epilogue,
-                           ParallelFor parallel_for) {
+  static void Fold(const Stored* data, const Extent& extent, const ExactEpilogue& epilogue,
+                   ParallelFor parallel_for) {
     if (extent.inner > 1) {
       FoldColumns(data, extent, epilogue, parallel_for);
     } else if (extent.count <= kTaskElements) {
@@ -75,7 +107,7 @@ class EngineOf {
     }
   }
 
-  static void FoldStates(const State* states, const Extent& extent, const ExactEpilogue& epilogue,
+  static void JoinStates(const State* states, const Extent& extent, const ExactEpilogue& epilogue,
                          ParallelFor parallel_for) {
     constexpr std::int64_t kAtOnce =
         std::clamp<std::int64_t>((16 << 10) / static_cast<std::int64_t>(sizeof(State)), 8, 256);
@@ -98,7 +130,6 @@ class EngineOf {
     });
   }
 
- private:
   // A task's share of the data: large against the cost of handing it out, small against a core's
   // L2.
   static constexpr std::int64_t kTaskBytes = 256 << 10;
@@ -196,7 +227,7 @@ class EngineOf {
              state);
       X::Normalize(state);
     });
-    FoldStates(partials.data(), {extent.outer, parts, 1}, epilogue, parallel_for);
+    JoinStates(partials.data(), {extent.outer, parts, 1}, epilogue, parallel_for);
   }
 
   // How the columns of [outer, count, inner] are cut into tasks: blocks of columns, parts of whole
@@ -280,47 +311,13 @@ class EngineOf {
                 partials.begin() + part * extent.outputs() + first_output);
     });
     if (tasks.parts > 1) {
-      FoldStates(partials.data(), {1, tasks.parts, extent.outputs()}, epilogue, parallel_for);
+      JoinStates(partials.data(), {1, tasks.parts, extent.outputs()}, epilogue, parallel_for);
     }
   }
 };
 
-// The Engine of fusion X.
 template <class X>
-inline constexpr Engine kEngineOf = {
-    .state_bytes = sizeof(typename X::State),
-    .fold_elements =
-        [](const void* data, const Extent& extent, const Output& output, ParallelFor parallel_for) {
-          EngineOf<X>::FoldElements(static_cast<const typename X::Storage*>(data), extent, {output},
-                                    parallel_for);
-        },
-    .fold_states =
-        [](const void* states, const Extent& extent, const Output& output,
-           ParallelFor parallel_for) {
-          EngineOf<X>::FoldStates(static_cast<const typename X::State*>(states), extent, {output},
-                                  parallel_for);
-        },
-    .clear_states =
-        [](void* states, std::int64_t count) {
-          std::fill_n(static_cast<typename X::State*>(states), count, X::Identity());
-        },
-    .add_elements =
-        [](const void* data, const Extent& extent, const RowNumbers& rows, void* states,
-           ParallelFor parallel_for) {
-          Output output;
-          output.states = states;
-          const OutputStates outputs(rows, states);
-          EngineOf<X>::FoldElements(static_cast<const typename X::Storage*>(data), extent,
-                                    {output, &outputs}, parallel_for);
-        },
-    .add_states =
-        [](const void* from, std::int64_t count, void* states) {
-          for (std::int64_t i = 0; i < count; ++i) {
-            typename X::State& state = static_cast<typename X::State*>(states)[i];
-            X::Join(state, static_cast<const typename X::State*>(from)[i]);
-            X::Normalize(state);
-          }
-        }};
+inline constexpr EngineOf<X> kEngineOf{};
 
 template <typename T>
 const Engine& EngineFor(FusedOpSet fused_op_set) {

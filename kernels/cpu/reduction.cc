@@ -68,21 +68,21 @@ absl::Status Reduction::Run(std::span<const std::byte> tensor,
   for (const std::span<std::byte> array : results) arrays.push_back(array.data());
   Overflow overflow;
   const Output output{.targets = TargetsOf(plan_, arrays), .overflow = &overflow};
-  const Job job{plan_.dtype, plan_.fused_op_set()};
+  const Engine& engine = EngineFor({plan_.dtype, plan_.fused_op_set()});
   const Geometry& g = plan_.geometry;
   const Extent extent{g.outer, g.reduce, g.inner};
   if (g.folds.empty() && plan_.element_count > 0) {
-    FoldElements(job, tensor.data(), extent, output, parallel_for);
+    engine.FoldElements(tensor.data(), extent, output, parallel_for);
     return OverflowStatus(overflow, plan_);
   }
   // Rows join the states of their outputs; without elements those are as they began.
   const auto states = std::make_unique_for_overwrite<std::byte[]>(
-      static_cast<std::size_t>(plan_.output_count) * StateBytes(job));
-  ClearStates(job, states.get(), plan_.output_count);
+      static_cast<std::size_t>(plan_.output_count) * engine.StateBytes());
+  engine.ClearStates(states.get(), plan_.output_count);
   if (plan_.element_count > 0) {
-    AddElements(job, tensor.data(), extent, {g.output_rows(), 0}, states.get(), parallel_for);
+    engine.AddElements(tensor.data(), extent, {g.output_rows(), 0}, states.get(), parallel_for);
   }
-  FoldStates(job, states.get(), {1, 1, plan_.output_count}, output, parallel_for);
+  engine.FoldStates(states.get(), {1, 1, plan_.output_count}, output, parallel_for);
   return OverflowStatus(overflow, plan_);
 }
 

@@ -76,7 +76,8 @@ Results OnCpu(const cuda::Job& job, const Plan& plan, const std::vector<T>& data
   const ResultLayout layout(plan);
   std::vector<char> block(layout.total_bytes());
   Overflow overflow;
-  cpu::FoldElements({job.dtype, job.fused_op_set}, data.data(), {1, plan.element_count, 1},
+  cpu::EngineFor({job.dtype, job.fused_op_set})
+      .FoldElements(data.data(), {1, plan.element_count, 1},
                     layout.OutputAt(plan, block.data(), &overflow), cpu::Serial);
   return *layout.Extract(block.data());
 }

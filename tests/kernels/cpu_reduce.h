@@ -55,7 +55,7 @@ inline Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor paral
   output.targets.count = static_cast<int>(plan.ops.size());
 
   std::vector<std::vector<char>> states(g.folds.size());
-  const std::size_t state_bytes = cpu::StateBytes(job);
+  const std::size_t state_bytes = cpu::EngineFor(job).StateBytes();
   const auto next = [&](std::size_t fold, std::int64_t count) {
     if (fold == g.folds.size()) return output;
     states[fold].resize(static_cast<std::size_t>(count) * state_bytes);
@@ -63,10 +63,12 @@ inline Results Reduce(const Plan& plan, const void* data, cpu::ParallelFor paral
     between.states = states[fold].data();
     return between;
   };
-  cpu::FoldElements(job, data, {g.outer, g.reduce, g.inner}, next(0, g.row_count()), parallel_for);
+  cpu::EngineFor(job).FoldElements(data, {g.outer, g.reduce, g.inner}, next(0, g.row_count()),
+                                   parallel_for);
   for (std::size_t f = 0; f < g.folds.size(); ++f) {
     const Extent extent{g.folds[f].outer, g.folds[f].count, g.folds[f].inner};
-    cpu::FoldStates(job, states[f].data(), extent, next(f + 1, extent.outputs()), parallel_for);
+    cpu::EngineFor(job).FoldStates(states[f].data(), extent, next(f + 1, extent.outputs()),
+                                   parallel_for);
   }
   return results;
 }

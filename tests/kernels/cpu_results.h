@@ -24,8 +24,8 @@ inline std::vector<std::string> ResultsOnCpu(const Plan& plan, const void* data)
   Output output;
   output.targets = layout.Targets(plan, block.data());
   output.overflow = &overflow;
-  cpu::FoldElements({plan.dtype, plan.fused_op_set()}, data, {g.outer, g.reduce, g.inner}, output,
-                    cpu::Serial);
+  cpu::EngineFor({plan.dtype, plan.fused_op_set()})
+      .FoldElements(data, {g.outer, g.reduce, g.inner}, output, cpu::Serial);
   return *layout.Extract(block.data());
 }
 

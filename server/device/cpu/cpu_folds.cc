@@ -36,7 +36,7 @@ std::size_t CpuFolds::SegmentBytes(const Plan& plan, std::size_t least, std::siz
   const std::size_t row_bytes = static_cast<std::size_t>(g.inner) * ElementBytes(plan.dtype);
   const std::size_t plane_bytes = static_cast<std::size_t>(g.reduce) * row_bytes;
   if (g.inner == 1 || plane_bytes <= least) return least;
-  const std::size_t state_bytes = cpu::StateBytes({plan.dtype, plan.fused_op_set()});
+  const std::size_t state_bytes = cpu::EngineFor({plan.dtype, plan.fused_op_set()}).StateBytes();
   const std::size_t row_states_bytes = static_cast<std::size_t>(g.inner) * state_bytes;
   const std::size_t whole = (plane_bytes + kMultiple - 1) / kMultiple * kMultiple;
   // Whole planes need no states, unless these are asked for, or folded further out.
@@ -58,7 +58,7 @@ void CpuFolds::Place(std::byte* scratch, const Output& results) {
   results_ = results;
   if (!keeps_states_) return;
   states_ = leaves_states_ ? results.states : scratch;
-  cpu::ClearStates(job_, states_, outputs_);
+  cpu::EngineFor(job_).ClearStates(states_, outputs_);
 }
 
 absl::Status CpuFolds::Fold(const void* data, const Segment& segment) {
@@ -66,12 +66,12 @@ absl::Status CpuFolds::Fold(const void* data, const Segment& segment) {
   const std::int64_t first_row = segment.plane * geometry_.inner + segment.column;
   return OrNoHostMemory([&] {
     if (keeps_states_) {
-      cpu::AddElements(job_, data, extent, {geometry_.output_rows(), first_row}, states_,
-                       ParallelTasks);
+      cpu::EngineFor(job_).AddElements(data, extent, {geometry_.output_rows(), first_row}, states_,
+                                       ParallelTasks);
     } else {
       Output output = results_;
       output.first_result = first_row;
-      cpu::FoldElements(job_, data, extent, output, ParallelTasks);
+      cpu::EngineFor(job_).FoldElements(data, extent, output, ParallelTasks);
     }
     return absl::OkStatus();
   });
@@ -80,7 +80,7 @@ absl::Status CpuFolds::Fold(const void* data, const Segment& segment) {
 absl::Status CpuFolds::Finish() {
   if (!keeps_states_ || leaves_states_) return absl::OkStatus();
   return OrNoHostMemory([&] {
-    cpu::FoldStates(job_, states_, {1, 1, outputs_}, results_, ParallelTasks);
+    cpu::EngineFor(job_).FoldStates(states_, {1, 1, outputs_}, results_, ParallelTasks);
     return absl::OkStatus();
   });
 }

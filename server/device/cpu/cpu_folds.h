@@ -23,7 +23,7 @@ class CpuFolds {
 
   std::size_t scratch_bytes() const;
   // Of a plan that leaves them.
-  std::size_t state_bytes() const { return cpu::StateBytes(job_); }
+  std::size_t state_bytes() const { return cpu::EngineFor(job_).StateBytes(); }
   // Where all of it lies: scratch_bytes() of scratch memory, and the results, or states.
   void Place(std::byte* scratch, const Output& results);
 

@@ -248,9 +248,9 @@ absl::StatusOr<Outcome> CudaBatchWorker::ReduceOnCpu(const Tensor& tensor) const
   return OrNoHostMemory([&]() -> absl::StatusOr<Outcome> {
     std::vector<char> block(layout.total_bytes());
     Overflow overflow;
-    cpu::FoldElements({plan.dtype, plan.fused_op_set()}, pinned_.get() + tensor.data,
-                      {g.outer, g.reduce, g.inner}, layout.OutputAt(plan, block.data(), &overflow),
-                      cpu::Serial);
+    cpu::EngineFor({plan.dtype, plan.fused_op_set()})
+        .FoldElements(pinned_.get() + tensor.data, {g.outer, g.reduce, g.inner},
+                      layout.OutputAt(plan, block.data(), &overflow), cpu::Serial);
     if (absl::Status fits = OverflowStatus(overflow, plan); !fits.ok()) return fits;
     absl::StatusOr<std::vector<std::string>> results = layout.Extract(block.data());
     if (!results.ok()) return results.status();

@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<std::string>> CudaReduction::TakeResults(std::byte* r
   const cpu::DeviceStates states = r.folds.StatesIn(r.result_layout.ArraysAt(results));
   std::vector<std::byte> gathered;
   return PartValuesOf(plan_, [&](std::int64_t first, std::int64_t count) {
-    gathered.resize(static_cast<std::size_t>(count) * cpu::StateBytes(CpuJobOf(plan_)));
+    gathered.resize(static_cast<std::size_t>(count) * cpu::EngineFor(CpuJobOf(plan_)).StateBytes());
     cpu::GatherExactly(CpuJobOf(plan_), states, first, count, gathered.data());
     return gathered.data();
   });

@@ -36,18 +36,18 @@ class Joiner {
   absl::Status Run(Use use) {
     return OrNoHostMemory([&]() -> absl::Status {
       const auto at_once = static_cast<std::size_t>(std::min(kOutputsAtOnce, whole_.output_count));
-      std::vector<std::byte> joined(at_once * cpu::StateBytes(job_));
+      std::vector<std::byte> joined(at_once * cpu::EngineFor(job_).StateBytes());
       std::vector<std::byte> next(joined.size());
       const bool has_elements = std::any_of(
           parts_.begin(), parts_.end(), [](const Part& part) { return part.elements.count > 0; });
       const std::int64_t outputs = has_elements ? whole_.output_count : 0;
       for (std::int64_t first = 0; first < outputs; first += kOutputsAtOnce) {
         const std::int64_t count = std::min(kOutputsAtOnce, outputs - first);
-        cpu::ClearStates(job_, joined.data(), count);
+        cpu::EngineFor(job_).ClearStates(joined.data(), count);
         for (Part& part : parts_) {
           if (part.elements.count == 0) continue;
           if (absl::Status status = Take(part, count, next.data()); !status.ok()) return status;
-          cpu::AddStates(job_, next.data(), count, joined.data());
+          cpu::EngineFor(job_).AddStates(next.data(), count, joined.data());
         }
         use(first, count, joined.data());
       }
@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<std::string>> MergeToResults(const Plan& whole,
   const absl::Status joined =
       Joiner(whole, parts).Run([&](std::int64_t first, std::int64_t count, const void* states) {
         output.first_result = first;
-        cpu::FoldStates(CpuJobOf(whole), states, {1, 1, count}, output, cpu::Serial);
+        cpu::EngineFor(CpuJobOf(whole)).FoldStates(states, {1, 1, count}, output, cpu::Serial);
       });
   if (!joined.ok()) return joined;
   if (absl::Status fits = OverflowStatus(overflow, whole); !fits.ok()) return fits;

@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<std::string>> PartValuesOf(const Plan& part, StatesOf
 
 std::size_t OutcomeBytesMax(const Plan& plan) {
   if (!plan.leaves_states) return ResultLayout(plan).total_bytes();
-  return ResultLayout(plan, {cpu::StateBytes(CpuJobOf(plan))}).total_bytes();
+  return ResultLayout(plan, {cpu::EngineFor(CpuJobOf(plan)).StateBytes()}).total_bytes();
 }
 
 absl::StatusOr<std::vector<std::string>> EmptyOutcome(const Plan& plan) {

@@ -77,14 +77,14 @@ absl::StatusOr<std::vector<std::string>> EmptyResults(const Plan& plan) {
     one.output_count = 1;
     const cpu::Job job = CpuJobOf(one);
     const ResultLayout layout(one);
-    const absl::StatusOr<HostBytes> state = HostBytes::Take(cpu::StateBytes(job));
+    const absl::StatusOr<HostBytes> state = HostBytes::Take(cpu::EngineFor(job).StateBytes());
     if (!state.ok()) return state.status();
     const absl::StatusOr<HostBytes> block = HostBytes::Take(layout.total_bytes());
     if (!block.ok()) return block.status();
     Overflow overflow;
-    cpu::ClearStates(job, state->get(), 1);
-    cpu::FoldStates(job, state->get(), {1, 1, 1}, layout.OutputAt(one, block->get(), &overflow),
-                    cpu::Serial);
+    cpu::EngineFor(job).ClearStates(state->get(), 1);
+    cpu::EngineFor(job).FoldStates(state->get(), {1, 1, 1},
+                                   layout.OutputAt(one, block->get(), &overflow), cpu::Serial);
     absl::StatusOr<std::vector<std::string>> of_one =
         layout.Extract(reinterpret_cast<const char*>(block->get()));
     if (!of_one.ok()) return of_one.status();

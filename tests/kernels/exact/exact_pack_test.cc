@@ -67,7 +67,7 @@ class ExactPackTest : public ::testing::TestWithParam<DType> {
     Part part{{plan.output_count, end - begin, 1}, StatesFor(plan, plan.output_count), {}};
     Output output;
     output.states = part.states.data();
-    cpu::FoldElements(job, bytes.data(), part.extent, output, cpu::Serial);
+    cpu::EngineFor(job).FoldElements(bytes.data(), part.extent, output, cpu::Serial);
     part.values.resize(Kinds(plan).size());
     cpu::PackExactly(job, Kinds(plan), part.states.data(), plan.output_count,
                      {{{1, end - begin, 1}}, begin}, part.values);
@@ -88,7 +88,7 @@ class ExactPackTest : public ::testing::TestWithParam<DType> {
       const std::optional<ValueKind> bad = cpu::UnpackExactly(
           job, Kinds(plan), values, plan.output_count,
           {count, plan.reduced_count, {{1, plan.reduced_count, begin, begin + count}}},
-          reinterpret_cast<char*>(states.data()) + p * outputs * cpu::StateBytes(job));
+          reinterpret_cast<char*>(states.data()) + p * outputs * cpu::EngineFor(job).StateBytes());
       if (bad.has_value()) return bad;
       for (const absl::string_view rest : values) {
         if (!rest.empty()) return ValueKind::kSum;  // any: whoever asks has to look
@@ -108,9 +108,9 @@ class ExactPackTest : public ::testing::TestWithParam<DType> {
       output.targets.ops[i] = plan.ops[i];
       output.targets.arrays[i] = results->bytes[i].data();
     }
-    cpu::FoldStates(job, states.data(),
-                    {1, static_cast<std::int64_t>(parts.size()), plan.output_count}, output,
-                    cpu::Serial);
+    cpu::EngineFor(job).FoldStates(states.data(),
+                                   {1, static_cast<std::int64_t>(parts.size()), plan.output_count},
+                                   output, cpu::Serial);
     return std::nullopt;
   }
 
@@ -120,7 +120,7 @@ class ExactPackTest : public ::testing::TestWithParam<DType> {
   }
   static std::vector<std::uint64_t> StatesFor(const Plan& plan, std::int64_t count) {
     return std::vector<std::uint64_t>(
-        (static_cast<std::size_t>(count) * cpu::StateBytes(JobOf(plan)) + 7) / 8 + 1);
+        (static_cast<std::size_t>(count) * cpu::EngineFor(JobOf(plan)).StateBytes() + 7) / 8 + 1);
   }
 
   static constexpr std::uint64_t kSeed = 20261128;
@@ -178,10 +178,10 @@ TEST(ExactPackRefusalTest, NamesTheKindThatDoesNotFit) {
   const cpu::Job job{DType::kF32, FusedOpSet::kOmitNan};
   const std::vector<ValueKind> kinds = {ValueKind::kSum, ValueKind::kNanCount, ValueKind::kProduct};
   const float elements[] = {1, 2, QuietNan<float>()};
-  std::vector<std::uint64_t> states(cpu::StateBytes(job) / 8 + 1);
+  std::vector<std::uint64_t> states(cpu::EngineFor(job).StateBytes() / 8 + 1);
   Output output;
   output.states = states.data();
-  cpu::FoldElements(job, elements, {1, 3, 1}, output, cpu::Serial);
+  cpu::EngineFor(job).FoldElements(elements, {1, 3, 1}, output, cpu::Serial);
   std::vector<std::string> packed(3);
   cpu::PackExactly(job, kinds, states.data(), 1, {{{1, 3, 1}}, 0}, packed);
   const auto unpack = [&](const std::vector<std::string>& values) {
@@ -217,10 +217,10 @@ std::optional<ValueKind> UnpackWith(T element, ValueKind kind, std::size_t at, F
   if (std::is_same_v<T, std::int32_t>) dtype = DType::kI32;
   const cpu::Job job{dtype, FusedOpSetFor(dtype, all, NanPolicy::kPropagate)};
   const std::vector<ValueKind> kinds = ValueKindsOf(dtype, all, NanPolicy::kPropagate);
-  std::vector<std::uint64_t> states(cpu::StateBytes(job) / 8 + 1);
+  std::vector<std::uint64_t> states(cpu::EngineFor(job).StateBytes() / 8 + 1);
   Output output;
   output.states = states.data();
-  cpu::FoldElements(job, &element, {1, 1, 1}, output, cpu::Serial);
+  cpu::EngineFor(job).FoldElements(&element, {1, 1, 1}, output, cpu::Serial);
   std::vector<std::string> values(kinds.size());
   cpu::PackExactly(job, kinds, states.data(), 1, {{{1, 1, 1}}, 0}, values);
   for (std::size_t k = 0; k < kinds.size(); ++k) {
