@@ -4,7 +4,8 @@
 // A component is: Acc, what elements add up in inside a tile or leaf; State, what partial results
 // are; Identity, which changes nothing it is combined with, so that a missing element and the
 // identity are the same thing; Add, which adds an element to an Acc; Combine, of two of either,
-// commutative to the bit; Promote (Acc -> State).
+// commutative to the bit; Promote (Acc -> State), or PromoteIn, which reads the Acc of the others
+// that it is fused with.
 //
 // An indexed component also wants to know where an element is: its Add takes the element's number
 // in the tile or leaf, and its Promote the ElementIndexing that makes of it an index in the tensor.

@@ -10,6 +10,7 @@
 #include "kernels/dtypes/ordered_key.h"
 #include "kernels/host_device.h"
 #include "kernels/ops/fusions.h"
+#include "kernels/tiles.h"
 #include "kernels/types.h"
 
 namespace warpfold {
@@ -24,11 +25,19 @@ struct Slot {
 // however its elements are stored.
 template <class... Components>
 struct FoldAcc : Slot<Components, typename Components::Acc>... {};
+template <class Component>
+struct NoSlot {};
+template <class Component>
+inline constexpr bool kIsTransient = requires {
+  Component::kIsTransient;
+};
 template <class... Components>
-struct FoldState : Slot<Components, typename Components::State>... {};
+struct FoldState : std::conditional_t<kIsTransient<Components>, NoSlot<Components>,
+                                      Slot<Components, typename Components::State>>... {};
 
-// Several components that read the elements once. Acc and State hold one slot a component; all
-// functions work slot by slot, so a component's bits do not depend on what it is fused with.
+// Several components that read the elements once. Acc and State hold one slot a component, but for
+// those that are transient, which a State has not. All functions work slot by slot; a component's
+// PromoteIn reads the others' slots.
 //
 // Stored: the elements as they lie in memory, and by which results are chosen; components are of
 // what they are lifted to. They are named without their NaN policy; Applied is the component that
@@ -102,12 +111,26 @@ struct Fold {
   template <typename Value>
   WARPFOLD_HD static Value Combine(const Value& a, const Value& b) {
     Value result;
-    ((Get<Components>(result) = Components::Combine(Get<Components>(a), Get<Components>(b))), ...);
+    ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      if constexpr (!std::is_same_v<Value, State> || !kIsTransient<C>) {
+        Get<C>(result) = C::Combine(Get<C>(a), Get<C>(b));
+      }
+    });
     return result;
   }
-  WARPFOLD_HD static State Promote(const Acc& acc, const ElementIndexing& indexing) {
+  // `count`: the Acc has no more elements.
+  WARPFOLD_HD static State Promote(const Acc& acc, const ElementIndexing& indexing,
+                                   int count = kTileElements<Stored>) {
     State state;
-    ((Get<Components>(state) = PromoteAt<Components>(Get<Components>(acc), indexing)), ...);
+    ForEach([&](auto tag) {
+      using C = typename decltype(tag)::type;
+      if constexpr (requires { C::template PromoteIn<Fold>(acc, count); }) {
+        Get<C>(state) = C::template PromoteIn<Fold>(acc, count);
+      } else if constexpr (!kIsTransient<C>) {
+        Get<C>(state) = PromoteAt<C>(Get<C>(acc), indexing);
+      }
+    });
     return state;
   }
   WARPFOLD_HD static State IdentityState() { return Promote(Identity(), ElementIndexing{}); }

@@ -81,12 +81,13 @@ class StatisticsStrip {
     }
   }
 
-  void Finish(std::int64_t columns, ColumnStatistics<T>* states) const {
+  // Of `rows` rows, no more than a tile has elements.
+  void Finish(std::int64_t rows, std::int64_t columns, ColumnStatistics<T>* states) const {
     using F = exact::BoundedSumsAlone<T>;
+    using Sum = exact::BoundedSum<T>;
     using Size = exact::SmallestSize<T>;
     for (std::int64_t c = 0; c < columns; ++c) {
       ColumnStatistics<T>& state = states[c];
-      F::template Get<exact::BoundedSum<T>>(state) = NumberOf<T>(sums_, c);
       F::template Get<exact::BoundedAbsSum<T>>(state) = NumberOf<T>(absolute_sums_, c);
       F::template Get<exact::SquareSumPair<T>>(state) = NumberOf<double>(squares_, c);
       F::template Get<exact::LargestSize<T>>(state) =
@@ -96,6 +97,9 @@ class StatisticsStrip {
       if (smallest_[c] != kInfinity<double>) {
         Size::Add(smallest, RoundFromDouble<T>(smallest_[c]));
       }
+      F::template Get<Sum>(state) = Sum::State::Of(
+          {sums_.high[c], sums_.low[c]}, Sum::template ErrorOf<F>(state, static_cast<int>(rows)),
+          exact::LargestOf<F>(state));
     }
   }
 
@@ -149,7 +153,7 @@ void FoldStatistics(const T* data, std::int64_t stride, std::int64_t rows, std::
                [&](const T* from, std::int64_t step, std::int64_t first, std::int64_t count) {
                  StatisticsStrip<T> strip(from, step, count);
                  TouchRows(strip, rows);
-                 strip.Finish(std::min(count, columns - first), states + first);
+                 strip.Finish(rows, std::min(count, columns - first), states + first);
                });
 }
 

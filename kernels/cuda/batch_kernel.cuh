@@ -77,11 +77,10 @@ __device__ __forceinline__ typename F::State FoldItemTile(const typename F::Stor
   if constexpr (!kHasManyAccumulators<F>) {
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % kVectorBytes == 0;
     if (is_aligned && left % kVectorElements<T> == 0) {
-      return F::Promote(FoldTileOf<F, Presence::kVectors, true>(data + first, left, lane),
-                        indexing);
+      return TileStateOf<F, Presence::kVectors, true>(data + first, left, lane, indexing);
     }
   }
-  return F::Promote(FoldTileOf<F, Presence::kAny, false>(data + first, left, lane), indexing);
+  return TileStateOf<F, Presence::kAny, false>(data + first, left, lane, indexing);
 }
 
 template <class F>

@@ -69,8 +69,10 @@ struct RowsOfColumns {
   __device__ static Value Combine(const Value& a, const Value& b) {
     return NeededFold::Combine(a, b);
   }
-  __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int v) const {
-    return F::Promote(AccOf<F, NeededFold>(value), IndexingOf(leaf, v));
+  // Of `leaves` leaves.
+  __device__ typename F::State Promote(const Value& value, std::int64_t leaf, int leaves,
+                                       int v) const {
+    return F::Promote(AccOf<F, NeededFold>(value), IndexingOf(leaf, v), leaves * kRows);
   }
   // The rows of `leaves` leaves from `leaf` on.
   __device__ int RowsOfLeaves(std::int64_t leaf, int leaves) const {

@@ -142,7 +142,8 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
     next = tiles[index + kPipelineWarps];
     if (next.IsWhole()) shared[warp][buffer ^ 1].Request(data + next.offset, lane);
     __pipeline_commit();
-    typename F::Acc folded;
+    typename F::State state = F::IdentityState();
+    const ElementIndexing indexing{.first = first_element + tile.offset};
     if (tile.IsWhole()) {
       __pipeline_wait_prior(1);
       const SharedVectors<T> mine{shared[warp][buffer], lane};
@@ -151,14 +152,12 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
         return mine.template Fold<often.value>(identity, add, combine);
       };
       const auto across = search.Across(index, launch, epilogue, search_of_warp);
-      folded =
-          AccOf<F, NeededFold>(FoldTilePasses<NeededFold>(kTileElements<T>, tile_pass, across));
+      state = TileState<F, NeededFold>(data + tile.offset, kTileElements<T>, lane, tile_pass,
+                                       across, indexing);
     } else if (tile.count > 0) {
-      folded = FoldTileOf<F, Presence::kAny, false>(data + tile.offset, tile.count, lane);
-    } else {
-      folded = F::Identity();
+      state = TileStateOf<F, Presence::kAny, false>(data + tile.offset, tile.count, lane, indexing);
     }
-    if (lane == 0) states[index] = F::Promote(folded, {.first = first_element + tile.offset});
+    if (lane == 0) states[index] = state;
     buffer ^= 1;
   }
   __syncthreads();

@@ -7,7 +7,9 @@
 #ifndef WARPFOLD_KERNELS_CUDA_ROW_KERNELS_CUH_
 #define WARPFOLD_KERNELS_CUDA_ROW_KERNELS_CUH_
 
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/epilogue.cuh"
@@ -138,29 +140,98 @@ __device__ __forceinline__ typename F::Acc FoldByLanes(const Held& mine, int cou
   return FoldTilePasses<F>(count, tile_pass, AcrossLanes{lanes});
 }
 
-// A warp's tile, folded; every lane returns it. `count` may be 0 or less: the identity.
+// The sum of a warp's tile in pairs, its elements read again; all lanes return it. Out of line, as
+// few tiles come here: beside the tile's elements there are no registers for it. To four sums in
+// turns, because an addition waits for the last one's sum, and a small tensor for its slowest tile.
+template <class F>
+__device__ __noinline__ exact::Pair AddTileInPairs(const typename F::Storage* tile, int count,
+                                                   int lane) {
+  using T = typename F::Storage;
+  using Pairs = exact::SumPair<typename F::Element>;
+  exact::Pair sums[4] = {Pairs::Identity(), Pairs::Identity(), Pairs::Identity(),
+                         Pairs::Identity()};
+  const auto add = [](exact::Pair& sum, T x) {
+    AddElement<typename F::template Applied<Pairs>>(sum, Lift(x), 0);
+  };
+  if (count == kTileElements<T> && reinterpret_cast<std::uintptr_t>(tile) % kVectorBytes == 0) {
+#pragma unroll 2
+    for (int r = 0; r < kTileRows; ++r) {
+      const uint4 raw = LoadVector(tile + r * kRowElements<T> + lane * kVectorElements<T>);
+      T x[kVectorElements<T>];
+      memcpy(x, &raw, sizeof(raw));
+#pragma unroll
+      for (int v = 0; v < kVectorElements<T>; ++v) add(sums[v % 4], x[v]);
+    }
+  } else {
+#pragma unroll 1
+    for (int i = lane; i < count; i += kLanes) add(sums[0], LoadElement(tile + i));
+  }
+  const exact::Pair sum = FoldPairwise<4, exact::Pair>(
+      0, [&](std::int64_t i) { return sums[i]; },
+      [](const exact::Pair& a, const exact::Pair& b) { return Pairs::Combine(a, b); });
+  return FoldLanesByHalves<Pairs>(sum, kLanes);
+}
+
+// A warp's tile as a state, in all lanes, of NeededFold's components; `tile_pass` and `across` as
+// for FoldTilePasses. A sum that float64 may have rounded is added up again in pairs: of data
+// around zero few tiles are, and the sum of all stays exact. Not one that is a good part of the sum
+// of absolute values, as where an element is far beyond the others: its error is small beside it.
+template <class F, class NeededFold, class TilePass, class Across>
+__device__ __forceinline__ typename F::State TileState(const typename F::Storage* tile, int count,
+                                                       int lane, const TilePass& tile_pass,
+                                                       const Across& across,
+                                                       const ElementIndexing& indexing) {
+  const auto acc = AccOf<F, NeededFold>(FoldTilePasses<NeededFold>(count, tile_pass, across));
+  typename F::State state = F::Promote(acc, indexing, count);
+  using Sum = exact::BoundedSum<typename F::Element>;
+  if constexpr (exact::kIsBounded<F> && !exact::kSumsAreDoubleDouble<typename F::Element> &&
+                !kIsLifted<typename F::Storage>) {
+    auto& sum = F::template Get<Sum>(state);
+    bool is_again = sum.error_top != 0 && exact::internal::IsFinite(sum.high);
+    if constexpr (F::template kHas<AbsSum<typename F::Element>>) {
+      is_again =
+          is_again && std::fabs(sum.high) < F::template Get<AbsSum<typename F::Element>>(acc) / 4;
+    }
+    if (is_again) {
+      sum = Sum::State::Of(AddTileInPairs<F>(tile, count, lane),
+                           Sum::template ErrorOf<F, true>(acc, count), 0);
+    }
+  }
+  return state;
+}
+
+// The same, loaded first. `count` may be 0 or less: the identity.
 template <class F, Presence kPresence, bool kUnrolled>
-__device__ __forceinline__ typename F::Acc FoldTileOf(const typename F::Storage* tile, int count,
-                                                      int lane) {
+__device__ __forceinline__ typename F::State TileStateOf(const typename F::Storage* tile, int count,
+                                                         int lane,
+                                                         const ElementIndexing& indexing) {
   using T = typename F::Storage;
   LaneVectors<T, kTileRows, kPresence, kUnrolled> mine;
   mine.first = lane * kVectorElements<T>;
   mine.count = count;
   mine.Load(tile);
-  return FoldByLanes<F>(mine, count > 0 ? count : 0, kLanes);
+  const auto tile_pass = [&](auto, const auto& identity, const auto& add, const auto& combine) {
+    return mine.Fold(identity, add, combine);
+  };
+  return TileState<F, F>(tile, count > 0 ? count : 0, lane, tile_pass, AcrossLanes{kLanes},
+                         indexing);
 }
 template <class F, bool kAligned>
-__device__ __forceinline__ typename F::Acc FoldTile(const typename F::Storage* tile, int count,
-                                                    int lane) {
+__device__ __forceinline__ typename F::State FoldTile(const typename F::Storage* tile, int count,
+                                                      int lane, const ElementIndexing& indexing) {
   using T = typename F::Storage;
+  constexpr bool kUnrolled = !kHasManyAccumulators<F>;
   if constexpr (!kAligned) {
-    return FoldTileOf<F, Presence::kAny, !kHasManyAccumulators<F>>(tile, count, lane);
+    return TileStateOf<F, Presence::kAny, kUnrolled>(tile, count, lane, indexing);
   } else {
-    if (count == kTileElements<T>) return FoldTileOf<F, Presence::kAll, true>(tile, count, lane);
-    if (count % kVectorElements<T> == 0) {
-      return FoldTileOf<F, Presence::kVectors, !kHasManyAccumulators<F>>(tile, count, lane);
+    if (count == kTileElements<T>) {
+      return TileStateOf<F, Presence::kAll, true>(tile, count, lane, indexing);
     }
-    return FoldTileOf<F, Presence::kAny, false>(tile, count, lane);  // at the end of the tensor
+    if (count % kVectorElements<T> == 0) {
+      return TileStateOf<F, Presence::kVectors, kUnrolled>(tile, count, lane, indexing);
+    }
+    // At the end of the tensor.
+    return TileStateOf<F, Presence::kAny, false>(tile, count, lane, indexing);
   }
 }
 
@@ -203,8 +274,8 @@ __global__ void __launch_bounds__(kWarps * 32, (kHasManyAccumulators<F> ? 16 : 3
   const std::int64_t left = row < rows ? row_elements - first : 0;
   const int count = static_cast<int>(left < kTileElements<T> ? left : kTileElements<T>);
   const std::int64_t offset = row * row_elements + first;
-  const typename F::State state = F::Promote(FoldTile<F, kAligned>(data + offset, count, lane),
-                                             {.first = first_element + offset});
+  const typename F::State state =
+      FoldTile<F, kAligned>(data + offset, count, lane, {.first = first_element + offset});
 
   if (warps_per_row == 1) {
     if (lane == 0 && row < rows) epilogue.Put(block.part, row, state);

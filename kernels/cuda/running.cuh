@@ -156,6 +156,9 @@ template <typename T>
 requires(!kIsDouble<T>) struct Running<exact::SmallestSize<T>> : RunningSmallestSize<T> {
 };
 
+template <class C>
+struct Running<exact::Transient<C>> : Running<C> {};
+
 template <typename T>
 struct Running<Min<T>> : RunningExtremum<T, true, false> {};
 template <typename T>
@@ -202,8 +205,8 @@ struct RunningExtremumPair {
 // the maximum say what it is (Finalized in tile_passes.cuh), so that no element is looked at for
 // it.
 template <typename Stored>
-struct RunningSumOfFinite : Running<Sum<Half>> {
-  using Running<Sum<Half>>::Add;
+struct RunningSumOfFinite : Running<exact::BoundedSum<Half>> {
+  using Running<exact::BoundedSum<Half>>::Add;
   __device__ static void Add(double& value, const Packed<Stored>& x, int) {
     value = AddFinite(value, x);
   }
@@ -257,14 +260,15 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
   static constexpr bool kIsLateProduct = kByWarp && !kIsFloat<T> && std::is_same_v<C, Product<T>>;
   static constexpr bool kHasLateProduct = (kIsLateProduct<Components> || ...);
   // Where squares add up, too, they keep the units of float64 busy, and conversions go beside.
-  static constexpr bool kSumsFinite =
-      kIsLifted<Stored> && !F::kOmitsNan && F::template kHas<Sum<T>> && F::template kHas<Min<T>> &&
-      F::template kHas<Max<T>> && !F::template kHas<exact::SquareSumPair<T>>;
+  static constexpr bool kSumsFinite = kIsLifted<Stored> && !F::kOmitsNan &&
+                                      F::template kHas<exact::BoundedSum<T>> &&
+                                      F::template kHas<Min<T>> && F::template kHas<Max<T>> &&
+                                      !F::template kHas<exact::SquareSumPair<T>>;
   template <class C>
   static constexpr auto OfComponent() {
     if constexpr (kIsLateProduct<C>) {
       return TypeTag<RunningSigns<T>>{};
-    } else if constexpr (kSumsFinite && std::is_same_v<C, Sum<T>>) {
+    } else if constexpr (kSumsFinite && std::is_same_v<C, exact::BoundedSum<T>>) {
       return TypeTag<RunningSumOfFinite<Stored>>{};
     } else if constexpr (kIsLifted<Stored> && (kSeeksMin<C> || kSeeksMax<C>)) {
       return TypeTag<RunningExtremumPair<Stored, kSeeksMin<C>, F::kOmitsNan>>{};

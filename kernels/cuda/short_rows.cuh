@@ -57,20 +57,21 @@ inline constexpr int kRowVectorsAtOnce = kIsComputeBound<F> ||
                                                  (!kAligned && sizeof(typename F::Storage) == 1)
                                              ? 1
                                              : 4;
-// The most rows of a block, whose states it keeps.
+// The most rows of a block, which keeps what they have added up in.
 template <class F>
 inline constexpr int kBlockRowsMax = [] {
   int rows = kShortRowThreads * kRowVectorsAtOnce<F>;
-  while (rows * sizeof(typename F::State) > (32 << 10)) rows /= 2;
+  while (rows * sizeof(typename F::Acc) > (32 << 10)) rows /= 2;
   return rows;
 }();
 
 // Puts `count` rows of a block, a power of two, from `first_row` on; of fewer than it has threads
-// each has a share of a row's ops.
+// each has a share of a row's ops. A row's state is made here, by the one thread that needs it.
 template <class F>
-__device__ __forceinline__ void FinishRows(const Epilogue<F>& epilogue, std::int64_t first_row,
-                                           std::int64_t rows, int count,
-                                           const typename F::State* states) {
+__device__ __forceinline__ void FinishRows(const Epilogue<F>& epilogue, std::int64_t first_element,
+                                           std::int64_t first_row, std::int64_t rows,
+                                           int row_elements, int count,
+                                           const typename F::Acc* folded) {
   const int thread = static_cast<int>(threadIdx.x);
   const bool shares_ops = exact::kIsExact<F> && epilogue.d_states == nullptr;
   if (!shares_ops && thread >= count) return;
@@ -78,15 +79,16 @@ __device__ __forceinline__ void FinishRows(const Epilogue<F>& epilogue, std::int
   for (int i = thread & (count - 1); i < count; i += kShortRowThreads) {
     const std::int64_t row = first_row + i;
     if (row >= rows) return;
+    const typename F::State state[1] = {
+        F::Promote(folded[i], {.first = first_element + row * row_elements}, row_elements)};
     if constexpr (exact::kIsExact<F>) {
       if (shares_ops) {
-        const typename F::State state[1] = {states[i]};
         const int shares = max(kShortRowThreads / count, 1);
         epilogue.PutResults(row, state, {.first = thread / count, .stride = shares});
         continue;
       }
     }
-    epilogue.Put(0, row, states[i]);
+    epilogue.Put(0, row, state);
   }
 }
 
@@ -104,7 +106,7 @@ __global__ void __launch_bounds__(kShortRowThreads, kShortRowBlocksPerSm<F>)
     ShortRowKernel(const typename F::Storage* __restrict__ data, std::int64_t first_element,
                    std::int64_t rows, int row_elements, ShortRowLaunch launch,
                    const __grid_constant__ Epilogue<F> epilogue) {
-  __shared__ typename F::State states[kBlockRowsMax<F>];
+  __shared__ typename F::Acc folded[kBlockRowsMax<F>];
   BeginPass();
   const int threads = 1 << launch.threads_log2;
   const int thread = static_cast<int>(threadIdx.x) & (threads - 1);
@@ -125,14 +127,12 @@ __global__ void __launch_bounds__(kShortRowThreads, kShortRowBlocksPerSm<F>)
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const typename F::State state =
-          F::Promote(FoldByLanes<F>(mine[i], count_of(i), threads),
-                     {.first = first_element + row_of(i) * row_elements});
-      if (thread == 0) states[row_of_block + i * rows_per_step] = state;
+      const typename F::Acc row = FoldByLanes<F>(mine[i], count_of(i), threads);
+      if (thread == 0) folded[row_of_block + i * rows_per_step] = row;
     }
   }
   __syncthreads();
-  FinishRows(epilogue, first_row, rows, block_rows, states);
+  FinishRows<F>(epilogue, first_element, first_row, rows, row_elements, block_rows, folded);
 }
 
 }  // namespace warpfold::cuda

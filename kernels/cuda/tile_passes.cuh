@@ -181,8 +181,9 @@ __device__ __forceinline__ typename F::Acc Finalized(const typename First::Value
   if constexpr (First::kSumsFinite) {
     if (!F::AllFinite(acc)) {
       using T = typename F::Element;
-      F::template Get<Sum<T>>(acc) = WidenToDouble(FromKey<T>(F::template Get<Min<T>>(acc))) +
-                                     WidenToDouble(FromKey<T>(F::template Get<Max<T>>(acc)));
+      F::template Get<exact::BoundedSum<T>>(acc) =
+          WidenToDouble(FromKey<T>(F::template Get<Min<T>>(acc))) +
+          WidenToDouble(FromKey<T>(F::template Get<Max<T>>(acc)));
     }
   }
   return acc;

@@ -39,7 +39,7 @@ struct StateLeaves {
 
   __device__ void Advance(std::int64_t states) { data += states; }
   __device__ static Value Identity() { return F::IdentityState(); }
-  __device__ static typename F::State Promote(const Value& value, std::int64_t, int) {
+  __device__ static typename F::State Promote(const Value& value, std::int64_t, int, int) {
     return value;
   }
   // Loads something in any case: behind a branch, each load would wait for the one before it.
@@ -205,7 +205,9 @@ __global__ void __launch_bounds__(Leaves::kThreadsMax, Leaves::kBlocksPerSm)
   }
   StateRow<F, kVector> row;
 #pragma unroll
-  for (int v = 0; v < kVector; ++v) row.of[v] = leaves.Promote(columns.of[v], first_leaf, v);
+  for (int v = 0; v < kVector; ++v) {
+    row.of[v] = leaves.Promote(columns.of[v], first_leaf, launch.leaves, v);
+  }
   if (launch.threads_y > 1) {
     row = FoldThreads<Leaves, Leaves::kThreadsMax>(row, x, launch);
   }

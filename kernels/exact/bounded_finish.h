@@ -37,11 +37,6 @@ inline constexpr double kPairError = 0x1p-98;
 // What products of less than 2^-969 are rounded by.
 inline constexpr double kProductError = 0x1p-1070;
 
-// The same number, `low` less than half a unit of the last place of `high`. A -0.0 keeps its sign.
-WARPFOLD_HD Pair Normalized(const Pair& x) {
-  return x.low == 0 ? Pair{x.high, 0} : TwoSum(x.high, x.low);
-}
-
 // The number that `value` rounds to; false if there are two.
 template <typename R>
 WARPFOLD_HD bool Round(const Near& value, R* to) {
@@ -79,9 +74,10 @@ WARPFOLD_HD Near Divide(const Near& value, double d, double d_low) {
   const double more = left.high / d;
   // Often where d is a power of two; then the quotient may lie halfway between two numbers.
   const bool is_exact = d_low == 0 && left.low == 0 && std::fma(-more, d, left.high) == 0;
-  return {quotient, more,
-          value.error / d * (1 + 0x1p-40) +
-              (is_exact ? 0 : std::fabs(quotient) * kPairError + kProductError)};
+  return {
+      quotient, more,
+      value.error / d * (1 + 0x1p-40) +
+          (is_exact && value.error == 0 ? 0 : std::fabs(quotient) * kPairError + kProductError)};
 }
 
 // Of a number that is not negative.
@@ -92,7 +88,7 @@ WARPFOLD_HD Near Root(const Near& value) {
   if (!(value.error < sum.high * 0.5)) return {sum.high, 0, Infinity<double>(false)};
   const double root = std::sqrt(sum.high);
   const double left = std::fma(-root, root, sum.high) + sum.low;
-  const bool is_exact = left == 0 && sum.low == 0;
+  const bool is_exact = left == 0 && sum.low == 0 && value.error == 0;
   // Below these the rest of a product is not a number.
   const double rounding = sum.high < 0x1p-960 ? root * 0x1p-50 : root * kPairError;
   return {root, left / (2 * root), value.error / root + (is_exact ? 0 : rounding)};
@@ -103,8 +99,6 @@ template <class F>
 struct BoundedSums {
   using T = typename F::Element;
   using R = FloatOf<typename F::Storage>;
-  using Format = FloatFormat<T>;
-  static constexpr bool kIsDoubleDouble = kSumsAreDoubleDouble<T>;
   static constexpr bool kHasSquares = F::template kHas<SquareSumPair<T>>;
   static constexpr int kInfinitySize = kIsDouble<T> ? 0x7ff00000 : 0x7f800000;
 
@@ -119,33 +113,36 @@ struct BoundedSums {
   WARPFOLD_HD BoundedSums(const typename F::State& state, std::int64_t reduced_count) {
     count = F::CountOf(state, reduced_count);
     n = static_cast<double>(count);
-    sum = NumberOf(F::template Get<BoundedSum<T>>(state));
-    const std::int32_t largest = LargestOf<F>(state);
-    has_special = largest >= kInfinitySize;
-    has_nan = largest > kInfinitySize;
-    if constexpr (!kIsDoubleDouble && F::template kHas<LargestSize<T>>) {
+    const NearSum<T>& near = F::template Get<BoundedSum<T>>(state);
+    if constexpr (kIsDouble<T> || kHasSquares) {
+      std::int32_t largest = 0;
+      if constexpr (kIsDouble<T>) {
+        largest = near.largest;
+      } else {
+        largest = LargestOf<F>(state);
+      }
+      has_special = largest >= kInfinitySize;
+      has_nan = largest > kInfinitySize;
+    } else {
       // No sum of finite elements leaves the float64 numbers.
-      has_special |= !IsFinite(sum.high);
-      has_nan |= IsNan(sum.high);
+      has_special = !IsFinite(near.high);
+      has_nan = IsNan(near.high);
     }
-    const std::int32_t smallest_less_one = F::template Get<SmallestSize<T>>(state);
-    const bool is_zero = smallest_less_one == SmallestSize<T>::kNone;
-    const bool is_exact = !has_special && AreSumsExact<T>(largest, smallest_less_one,
-                                                          BitLength(static_cast<uint128>(count)));
-    double total = n * SizeBound<F>(state);
-    if constexpr (F::template kHas<BoundedAbsSum<T>>) {
-      absolute_sum = NumberOf(F::template Get<BoundedAbsSum<T>>(state));
-      total = absolute_sum.high * (1 + 0x1p-40);
-    }
-    const double error =
-        is_exact || is_zero ? 0 : total * (kIsDoubleDouble ? kDoubleDoubleSumError : kSumError);
-    if constexpr (F::template kHas<BoundedAbsSum<T>>) absolute_sum.error = error;
-    sum.error = error;
+    sum = {near.high, 0, 0};
+    if (!has_special) sum = NumberOf(near.value());
+    sum.error = near.error();
     if constexpr (kHasSquares) {
+      const std::int32_t smallest_less_one = SmallestOf<F>(state);
+      const bool is_zero = smallest_less_one == SmallestSize<T>::kNone;
+      const bool is_exact = !has_special && AreSumsExact<T>(LargestOf<F>(state), smallest_less_one,
+                                                            BitLength(static_cast<uint128>(count)));
+      absolute_sum = NumberOf(F::template Get<BoundedAbsSum<T>>(state));
       squares = NumberOf(F::template Get<SquareSumPair<T>>(state));
+      if (!is_zero && !is_exact) {
+        absolute_sum.error = absolute_sum.high * (1 + 0x1p-40) * kSumErrorOf<T>;
+      }
       if (!is_zero && (!is_exact || kIsDouble<T>)) {
-        squares.error =
-            squares.high * kDoubleDoubleSumError + (kIsDouble<T> ? n * kProductError : 0);
+        squares.error = squares.high * kPairSumError + (kIsDouble<T> ? n * kProductError : 0);
       }
     }
   }
@@ -187,7 +184,7 @@ struct BoundedSums {
   WARPFOLD_HD bool FinishSpecialSum(R* to) const {
     if (has_nan) return Give(QuietNan<R>(), to);
     // A sum of finite elements may have come to an infinity, too, and met one of the other sign.
-    if (IsNan(sum.high)) return Give(QuietNan<R>(), to) && !kIsDoubleDouble;
+    if (IsNan(sum.high)) return Give(QuietNan<R>(), to) && !kIsDouble<T>;
     return Give(Infinity<R>(sum.high < 0), to);
   }
 

@@ -42,13 +42,12 @@ namespace internal {
 template <typename Stored, bool kIsOfFloats = kIsFloat<Stored>>
 struct Folds {
   using T = Lifted<Stored>;
-  using Range = PlainFold<Stored, BoundedSum<T>, Min<T>, Max<T>, SmallestSize<T>>;
+  using Range = PlainFold<Stored, BoundedSum<T>, Min<T>, Max<T>, Transient<SmallestSize<T>>>;
   // Of floats of 8 bits the extrema say of a sum whether it is finite, too, and cost so little
   // beside the sum that one fold serves all three.
   template <class Alone>
   using UnlessLifted = std::conditional_t<kIsLifted<Stored>, Exactly<Range>, Alone>;
-  using SumAlone =
-      UnlessLifted<Exactly<PlainFold<Stored, BoundedSum<T>, LargestSize<T>, SmallestSize<T>>>>;
+  using SumAlone = UnlessLifted<Exactly<BoundedSumAlone<Stored>>>;
   using MinAlone = UnlessLifted<PlainFold<Stored, Min<T>>>;
   using MaxAlone = UnlessLifted<PlainFold<Stored, Max<T>>>;
   using Statistics = BoundedStatistics<Stored, NanPolicy::kPropagate>;

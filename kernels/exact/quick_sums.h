@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include "kernels/dtypes/element.h"
-#include "kernels/dtypes/ordered_key.h"
 #include "kernels/exact/bounded.h"
 #include "kernels/exact/rounding.h"
 #include "kernels/exact/words.h"
@@ -41,63 +40,7 @@ struct Divisors {
 
 namespace internal {
 
-// Additions that an element goes through one after another, at most: of columns 256 of a thread's
-// rows (32 leaves), 9 over the threads of a block and 14 in each further pass (5 of a thread's 32
-// states, 9 over the threads), of which there are no more than 5, as each leaves a 128th or less.
-// Rows take fewer.
-inline constexpr double kAdditionsMax = 512;
-// Of the float64 sums of so many, as a share of the sum of absolute values; and of those of pairs.
-inline constexpr double kSumError = kAdditionsMax * 0x1p-53;
-inline constexpr double kDoubleDoubleSumError = 4 * kSumError * kSumError;
-
 WARPFOLD_HD bool IsFinite(double x) { return std::fabs(x) <= 0x1.fffffffffffffp1023; }
-
-// The largest element's size of a state; NaN beats all.
-template <class F>
-WARPFOLD_HD std::int32_t LargestOf(const typename F::State& state) {
-  using T = typename F::Element;
-  if constexpr (F::template kHas<LargestSize<T>>) {
-    return F::template Get<LargestSize<T>>(state);
-  } else {
-    // Of nothing the keys are beyond all.
-    if (F::template Get<Min<T>>(state) > F::template Get<Max<T>>(state)) return 0;
-    const std::int32_t least = SizeOf(FromKey<T>(F::template Get<Min<T>>(state)));
-    const std::int32_t greatest = SizeOf(FromKey<T>(F::template Get<Max<T>>(state)));
-    return least > greatest ? least : greatest;
-  }
-}
-
-// No less than the largest element; not finite if that is not.
-template <class F>
-WARPFOLD_HD double SizeBound(const typename F::State& state) {
-  const std::int32_t largest = LargestOf<F>(state);
-  if constexpr (kSumsAreDoubleDouble<typename F::Element>) {
-    return BitCast<double>(static_cast<std::uint64_t>(largest) << 32 | 0xffffffffu);
-  } else {
-    return static_cast<double>(BitCast<float>(static_cast<std::uint32_t>(largest)));
-  }
-}
-
-// The exponent of elements of a size; subnormal numbers have the unit of exponent 1.
-template <typename T>
-WARPFOLD_HD int ExponentOf(std::int32_t size) {
-  const int exponent = size >> (kIsDouble<T> ? 20 : 23);
-  return exponent > 1 ? exponent : 1;
-}
-
-// Whether every sum of elements of these sizes is exact, of so many that their number has
-// `count_bits`. `smallest_less_one`: SmallestSize's.
-template <typename T>
-WARPFOLD_HD bool AreSumsExact(std::int32_t largest, std::int32_t smallest_less_one,
-                              int count_bits) {
-  constexpr int kBits = kSumsAreDoubleDouble<T> ? 106 : 53;
-  constexpr int kInfinity = kIsDouble<T> ? 0x7ff00000 : 0x7f800000;
-  const int room =
-      kBits - FloatFormat<T>::kPrecision - (kSumsAreDoubleDouble<T> ? 2 * count_bits : count_bits);
-  const bool is_zero = smallest_less_one == SmallestSize<T>::kNone;
-  return largest < kInfinity &&
-         (is_zero || ExponentOf<T>(largest) - ExponentOf<T>(smallest_less_one + 1) <= room);
-}
 
 // What tells most results in few instructions.
 template <class F>
@@ -112,13 +55,21 @@ class QuickSums {
     if constexpr (F::kOmitsNan) {
       divisors_ = {F::CountOf(state, of_all.reduced_count), of_all.correction};
     }
-    is_exact_ = AreSumsExact<T>(LargestOf<F>(state), F::template Get<SmallestSize<T>>(state),
-                                of_all.count_bits);
-    sum_ = F::template Get<BoundedSum<T>>(state);
-    sum_error_ = is_exact_ ? 0
-                           : static_cast<double>(of_all.reduced_count) * SizeBound<F>(state) *
-                                 (kSumsAreDoubleDouble<T> ? kDoubleDoubleSumError : kSumError);
+    const NearSum<T>& sum = F::template Get<BoundedSum<T>>(state);
+    const Pair near = sum.low == 0 ? Pair{sum.high, 0} : Normalized(sum.value());
+    sum_error_ = sum.error();
+    if constexpr (kSumsAreDoubleDouble<T>) {
+      sum_ = near;
+    } else {
+      sum_ = near.high;
+      // And what the two ends are rounded by.
+      if (sum_error_ != 0 || near.low != 0) {
+        sum_error_ =
+            (sum_error_ + std::fabs(near.low)) * (1 + 0x1p-50) + std::fabs(near.high) * 0x1p-52;
+      }
+    }
     if constexpr (kHasSquares) {
+      is_exact_ = AreSumsExact<T>(LargestOf<F>(state), SmallestOf<F>(state), of_all.count_bits);
       absolute_sum_ = F::template Get<BoundedAbsSum<T>>(state);
       squares_ = F::template Get<SquareSumPair<T>>(state);
     }
@@ -131,9 +82,7 @@ class QuickSums {
     if (statistic == Statistic::kMean) return FinishMean(to);
     if constexpr (kHasSquares) {
       if (statistic == Statistic::kL1Norm) {
-        const double error =
-            HighOf(absolute_sum_) * (kSumsAreDoubleDouble<T> ? kDoubleDoubleSumError : kSumError);
-        return Give(absolute_sum_, is_exact_ ? 0 : error, to);
+        return Give(absolute_sum_, is_exact_ ? 0 : HighOf(absolute_sum_) * kSumErrorOf<T>, to);
       }
       if constexpr (!kSumsAreDoubleDouble<T>) {
         if (statistic == Statistic::kL2Norm) {
@@ -147,7 +96,7 @@ class QuickSums {
   }
 
  private:
-  using Number = typename BoundedSum<T>::State;
+  using Number = std::conditional_t<kSumsAreDoubleDouble<T>, Pair, double>;
   static constexpr bool kHasSquares = F::template kHas<SquareSumPair<T>>;
   struct Nothing {};
   template <typename Value>
@@ -168,22 +117,26 @@ class QuickSums {
     const Pair near = TwoSum(value.high, value.low);
     *to = near.high;
     if (error == 0) return IsFinite(near.high) && near.high != 0;
-    *to = near.high + (near.low - error);
-    return *to == near.high + (near.low + error) && IsFinite(*to) && *to != 0;
+    // And what these two additions are rounded by.
+    const double off = error * (1 + 0x1p-50) + std::fabs(near.low) * 0x1p-52;
+    *to = near.high + (near.low - off);
+    return *to == near.high + (near.low + off) && IsFinite(*to) && *to != 0;
   }
 
   WARPFOLD_HD bool FinishMean(R* to) const {
     const std::int64_t count = divisors_.reduced_count;
     const double inverse = divisors_.inverse_count;
     const bool is_shift = (count & (count - 1)) == 0;
-    const double error = sum_error_ * inverse * (1 + 0x1p-40);
+    // What is left of a small error is not nothing.
+    const double error = sum_error_ == 0 ? 0 : sum_error_ * inverse * (1 + 0x1p-40) + 0x1p-1074;
     if constexpr (kSumsAreDoubleDouble<T>) {
-      const Pair sum = TwoSum(sum_.high, sum_.low);
       // Far from where bits are lost.
-      if (!(std::fabs(sum.high) > 0x1p-800)) return false;
-      if (is_shift) return Give(Pair{sum.high * inverse, sum.low * inverse}, error, to);
-      const double quotient = sum.high * inverse;
-      const double left = std::fma(-quotient, static_cast<double>(count), sum.high) + sum.low;
+      if (!(std::fabs(sum_.high) > 0x1p-800)) return false;
+      if (is_shift && (sum_.low == 0 || std::fabs(sum_.low) > 0x1p-900)) {
+        return Give(Pair{sum_.high * inverse, sum_.low * inverse}, error, to);
+      }
+      const double quotient = sum_.high * inverse;
+      const double left = std::fma(-quotient, static_cast<double>(count), sum_.high) + sum_.low;
       return Give(Pair{quotient, left * inverse}, error + std::fabs(quotient) * 0x1p-100, to);
     } else {
       const double mean = sum_ * inverse;
@@ -198,9 +151,9 @@ class QuickSums {
         static_cast<double>(divisors_.reduced_count) * (squares_.high + squares_.low);
     const double square = sum_ * sum_;
     const double variance = (all - square) * inverse;
-    // What S is off by; these operations by less, as n Q = N + S^2 and |S| is no more than the sum
-    // of absolute values; and n and the divisor.
-    const double error = 2 * kSumError * absolute_sum_ * std::fabs(sum_) * inverse * (1 + 0x1p-20) +
+    // What S is off by; and these operations, as n Q = N + S^2; and n and the divisor.
+    const double error = ((2 * std::fabs(sum_) + sum_error_) * sum_error_ + square * 0x1p-50) *
+                             inverse * (1 + 0x1p-20) +
                          variance * 0x1p-48;
     if (!is_root) return error != 0 && Give(variance, error, to);
     if (!(error < variance * 0.25)) return false;
@@ -209,9 +162,9 @@ class QuickSums {
   }
 
   Divisors divisors_;
-  bool is_exact_;
   Number sum_;
   double sum_error_;
+  OfStatistics<bool> is_exact_;  // the sum of absolute values
   OfStatistics<Number> absolute_sum_;
   OfStatistics<Pair> squares_;
 };

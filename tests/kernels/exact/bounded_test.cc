@@ -5,6 +5,7 @@
 #include <gmpxx.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -79,9 +80,7 @@ class BoundedSumsTest : public ::testing::Test {
         spec.nan_policy = NanPolicy::kOmit;
         Judge<exact::BoundedFull<T, NanPolicy::kOmit>>(spec, row, draw);
       } else {
-        using Alone =
-            PlainFold<T, exact::BoundedSum<T>, exact::LargestSize<T>, exact::SmallestSize<T>>;
-        Judge<Alone>(spec, row, draw);
+        Judge<exact::BoundedSumAlone<T>>(spec, row, draw);
         Judge<exact::BoundedStatistics<T, NanPolicy::kPropagate>>(spec, row, draw);
       }
     }
@@ -152,7 +151,7 @@ TYPED_TEST(BoundedSumsTest, ConstantsAndZerosHaveADecidedSum) {
 // undecided.
 TYPED_TEST(BoundedSumsTest, TiesOfWholeNumbersAreDecided) {
   using T = TypeParam;
-  using F = PlainFold<T, exact::BoundedSum<T>, exact::LargestSize<T>, exact::SmallestSize<T>>;
+  using F = exact::BoundedSumAlone<T>;
   // 2^p + 1, where numbers have p bits.
   const double half = std::ldexp(1, exact::FloatFormat<T>::kPrecision - 1);
   const std::vector<T> row = {RoundFromDouble<T>(half + 1), RoundFromDouble<T>(half)};
@@ -168,6 +167,26 @@ TYPED_TEST(BoundedSumsTest, TiesOfWholeNumbersAreDecided) {
   T mean{};
   ASSERT_TRUE(quick.Finish(Statistic::kMean, &mean));
   EXPECT_EQ(WidenToDouble(mean), half);
+}
+
+// Of numbers and their opposites, in any order, nothing is left: no bound that is a share of their
+// sizes could tell that.
+TYPED_TEST(BoundedSumsTest, SumsThatCancelAreDecided) {
+  using T = TypeParam;
+  std::mt19937_64 random(20261130);
+  Draw draw(random);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<T> row = testing::HardRow<T>(HardFloat::kNormal, 2000, random);
+    for (std::size_t i = 0; i < 2000; ++i)
+      row.push_back(RoundFromDouble<T>(-WidenToDouble(row[i])));
+    std::shuffle(row.begin(), row.end(), random);
+    const auto state = AddUp<exact::BoundedSumAlone<T>>(row, draw);
+    const exact::Divisors divisors(4000, 0);
+    T sum{};
+    ASSERT_TRUE(exact::BoundedOutput<exact::BoundedSumAlone<T>>(&state, &divisors)
+                    .Finish(Statistic::kSum, &sum));
+    EXPECT_EQ(WidenToDouble(sum), 0);
+  }
 }
 
 mpq_class ToRational(const exact::internal::Near& near) {
@@ -215,8 +234,7 @@ TYPED_TEST(BoundedSumsTest, SumsAreOffByNoMoreThanTheySay) {
 
 // What a pair of float64 numbers is rounded by decides here.
 TEST(BoundedSumsOfDoublesTest, SumsBesideATieAreUndecided) {
-  using F = PlainFold<double, exact::SumPair<double>, exact::LargestSize<double>,
-                      exact::SmallestSize<double>>;
+  using F = exact::BoundedSumAlone<double>;
   std::mt19937_64 random(1);
   Draw draw(random);
   const std::vector<double> row = {1, 0x1p-53, 0x1p-150};
