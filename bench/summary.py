@@ -46,7 +46,7 @@ def exact_readme_lines():
 
 
 def measurements_lines():
-    sections = [exact_lines(), hard_data.lines(), shapes.lines("shapes-h100.json"),
+    sections = [exact_lines(), hard_data.lines(), shapes.lines("shapes-h200.json"),
                 pays.measurements_lines(), kernels.kernel_lines(), kernels.torch_lines(),
                 service_lines(), service.gpus_lines("gpus-h100x2.json"), kernels.dtype_lines(),
                 kernels.cpu_lines(), cpu_sums.lines(), kernels.accuracy_lines(),

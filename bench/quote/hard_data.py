@@ -2,7 +2,7 @@
 
 from quote.form import load, size_text, table
 
-HARD, EXACT = "hard-data-h100.json", "exact-sums-h100.json"
+HARD, EXACT = "hard-data-h200.json", "exact-sums-h200.json"
 SIZES = (64 << 20, 256 << 20, 1 << 30)
 
 

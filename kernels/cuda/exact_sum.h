@@ -1,6 +1,6 @@
 // The exact sum of a tensor of floats on a GPU: the real sum, rounded once, whatever the order in
-// which it was added, by one kernel. Of CUB's speed, on an H100:
-// bench/results/exact-sums-h100.json.
+// which it was added, by one kernel. Of CUB's speed, on an H200:
+// bench/results/exact-sums-h200.json.
 #ifndef WARPFOLD_KERNELS_CUDA_EXACT_SUM_H_
 #define WARPFOLD_KERNELS_CUDA_EXACT_SUM_H_
 
