@@ -25,6 +25,7 @@ struct Slot {
 // however its elements are stored.
 template <class... Components>
 struct FoldAcc : Slot<Components, typename Components::Acc>... {};
+// In place of a slot, where a component has no value.
 template <class Component>
 struct NoSlot {};
 template <class Component>

@@ -141,18 +141,14 @@ __device__ __forceinline__ typename F::Acc FoldByLanes(const Held& mine, int cou
 }
 
 // The sum of a warp's tile in pairs, its elements read again; all lanes return it. Out of line, as
-// few tiles come here: beside the tile's elements there are no registers for it. To four sums in
-// turns, because an addition waits for the last one's sum, and a small tensor for its slowest tile.
+// few tiles come here: beside the tile's elements there are no registers for it.
 template <class F>
 __device__ __noinline__ exact::Pair AddTileInPairs(const typename F::Storage* tile, int count,
                                                    int lane) {
   using T = typename F::Storage;
   using Pairs = exact::SumPair<typename F::Element>;
-  exact::Pair sums[4] = {Pairs::Identity(), Pairs::Identity(), Pairs::Identity(),
-                         Pairs::Identity()};
-  const auto add = [](exact::Pair& sum, T x) {
-    AddElement<typename F::template Applied<Pairs>>(sum, Lift(x), 0);
-  };
+  exact::Pair sum = Pairs::Identity();
+  const auto add = [&](T x) { AddElement<typename F::template Applied<Pairs>>(sum, Lift(x), 0); };
   if (count == kTileElements<T> && reinterpret_cast<std::uintptr_t>(tile) % kVectorBytes == 0) {
 #pragma unroll 2
     for (int r = 0; r < kTileRows; ++r) {
@@ -160,15 +156,12 @@ __device__ __noinline__ exact::Pair AddTileInPairs(const typename F::Storage* ti
       T x[kVectorElements<T>];
       memcpy(x, &raw, sizeof(raw));
 #pragma unroll
-      for (int v = 0; v < kVectorElements<T>; ++v) add(sums[v % 4], x[v]);
+      for (const T element : x) add(element);
     }
   } else {
 #pragma unroll 1
-    for (int i = lane; i < count; i += kLanes) add(sums[0], LoadElement(tile + i));
+    for (int i = lane; i < count; i += kLanes) add(LoadElement(tile + i));
   }
-  const exact::Pair sum = FoldPairwise<4, exact::Pair>(
-      0, [&](std::int64_t i) { return sums[i]; },
-      [](const exact::Pair& a, const exact::Pair& b) { return Pairs::Combine(a, b); });
   return FoldLanesByHalves<Pairs>(sum, kLanes);
 }
 

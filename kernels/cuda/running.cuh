@@ -279,8 +279,6 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
   template <class C>
   using Of = typename decltype(OfComponent<C>())::type;
 
-  template <class C>
-  struct NoSlot {};
   template <class C, bool kHasSlot>
   struct SlotOf {
     using Type = NoSlot<C>;
