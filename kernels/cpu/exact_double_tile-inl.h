@@ -76,7 +76,7 @@ class TinyTiles {
     return tiny;
   }
   // Of a tile that was not taken.
-  void NoteLargest(double largest) { are_tiny_ = largest < 0x1p-1021; }
+  void NoteLargest(double largest) { are_tiny_ = largest != 0 && largest < 0x1p-1021; }
 
  private:
   bool is_first_ = true;
@@ -103,13 +103,21 @@ class DoubleTile {
       tiny->sum.AddTo(words.sum);
       return exact::kHasOtherThanNegativeZero;
     }
+    const std::uint32_t specials = AddAny(tile, count, words);
+    tiny_.NoteLargest(largest_);
+    return specials;
+  }
+
+  // The same, also of tiny ones, which take long.
+  std::uint32_t AddAny(const double* tile, int count, const ExactWords& words) {
     if (guess_ == 0) guess_ = FirstGuess(tile);
     for (int attempt = 0; attempt < 2; ++attempt) {
       const Sums sums = AddOnGrid(tile, count, guess_);
+      largest_ = sums.largest;
+      smallest_ = sums.smallest;
       if (!sums.is_finite) break;
       if (sums.largest == 0) return AddSlowly<double, kOmitsNan>(tile, count, words);  // signs
       const int largest = ExponentOf(sums.largest);
-      tiny_.NoteLargest(sums.largest);
       const int smallest = std::min(largest, ExponentOf(sums.smallest));
       if (largest <= guess_ && smallest >= guess_ - kWindow) {
         Put(sums, guess_, words.sum);
@@ -129,6 +137,11 @@ class DoubleTile {
     }
     return AddSlowly<double, kOmitsNan>(tile, count, words);
   }
+
+  // The sizes of the elements that AddAny had last, if all were finite: the largest, and the
+  // smallest that is not zero.
+  double largest() const { return largest_; }
+  double smallest() const { return smallest_; }
 
  private:
   // log2 of the additions to a lane of a running sum.
@@ -166,22 +179,21 @@ class DoubleTile {
   static Sums AddOnGrid(const double* tile, int count, int guess) {
     const D d;
     const V anchor = hn::Set(d, 1.5 * PowerOfTwo(52 + GridOf(guess)));
-    Sums sums;
+    V on_grid[kRunning], below[kRunning];  // not the result's, which would be in memory
     V largest[2] = {hn::Zero(d), hn::Zero(d)};
     V smallest[2] = {hn::Set(d, kInfinity<double>), hn::Set(d, kInfinity<double>)};
     for (int r = 0; r < kRunning; ++r) {
-      sums.on_grid[r] = anchor;
-      sums.below[r] = hn::Zero(d);
+      on_grid[r] = anchor;
+      below[r] = hn::Zero(d);
     }
     const int stream = count / kRunning;
     for (int i = 0; i < stream; i += kLanes) {
       for (int r = 0; r < kRunning; ++r) {
         hwy::Prefetch(tile + r * stream + i + kAhead);
         const V x = LoadDoubles<kOmitsNan>(tile + r * stream + i);
-        const V sum = hn::Add(sums.on_grid[r], x);
-        const V rest = hn::Sub(x, hn::Sub(sum, sums.on_grid[r]));
-        sums.below[r] = hn::Add(sums.below[r], rest);
-        sums.on_grid[r] = sum;
+        const V sum = hn::Add(on_grid[r], x);
+        below[r] = hn::Add(below[r], SubByProduct(x, hn::Sub(sum, on_grid[r])));
+        on_grid[r] = sum;
         const V magnitude = hn::Abs(x);
         largest[r & 1] = hn::Max(magnitude, largest[r & 1]);
         const V nonzero =
@@ -189,11 +201,15 @@ class DoubleTile {
         smallest[r & 1] = hn::Min(nonzero, smallest[r & 1]);
       }
     }
+    Sums sums;
+    for (int r = 0; r < kRunning; ++r) {
+      sums.on_grid[r] = on_grid[r];
+      sums.below[r] = below[r];
+    }
     sums.largest = Largest(d, hn::Max(largest[0], largest[1]));
     sums.smallest = Smallest(d, hn::Min(smallest[0], smallest[1]));
     // A NaN or an infinity stays in the sums, whatever the maxima make of it.
-    const V all = hn::Add(hn::Add(sums.on_grid[0], sums.on_grid[1]),
-                          hn::Add(sums.on_grid[2], sums.on_grid[3]));
+    const V all = hn::Add(hn::Add(on_grid[0], on_grid[1]), hn::Add(on_grid[2], on_grid[3]));
     sums.is_finite = hn::AllTrue(d, hn::IsFinite(all));
     return sums;
   }
@@ -218,6 +234,8 @@ class DoubleTile {
   }
 
   int guess_ = 0;
+  double largest_ = 0;
+  double smallest_ = 0;
   TinyTiles tiny_;
 };
 

@@ -69,9 +69,9 @@ struct NarrowStatistics : NarrowElements<T, kOmitsNan> {
         const V x = N::Load(tile + i + r * kLanes);
         sums[r] = hn::Add(sums[r], x);
         absolute_sums[r] = hn::Add(absolute_sums[r], hn::Abs(x));
-        const V square = hn::Mul(x, x);
-        const V sum = hn::Add(on_grid[r], square);
-        below[r] = hn::Add(below[r], hn::Sub(square, hn::Sub(sum, on_grid[r])));
+        // The square is exact: fused or not, these two round alike.
+        const V sum = hn::MulAdd(x, x, on_grid[r]);
+        below[r] = hn::Add(below[r], hn::MulSub(x, x, hn::Sub(sum, on_grid[r])));
         on_grid[r] = sum;
       }
     }
@@ -134,22 +134,10 @@ class DoubleStatistics {
       AddTiny(tile, count, *tiny, words);
       return exact::kHasOtherThanNegativeZero;
     }
-    const D d;
-    V largest = hn::Zero(d);
-    V smallest = hn::Set(d, kInfinity<double>);
-    V all = hn::Zero(d);
-    for (int i = 0; i < count; i += kLanes) {
-      const V x = hn::Abs(LoadDoubles<kOmitsNan>(tile + i));
-      largest = hn::Max(largest, x);
-      smallest = hn::Min(smallest, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), smallest, x));
-      all = hn::Or(all, hn::VecFromMask(d, hn::Not(hn::IsFinite(x))));
-    }
-    const bool is_finite = hn::AllTrue(
-        hn::RebindToUnsigned<D>(),
-        hn::Eq(hn::BitCast(hn::RebindToUnsigned<D>(), all), hn::Zero(hn::RebindToUnsigned<D>())));
-    const double greatest = is_finite ? Largest(d, largest) : 0;
-    if (greatest == 0) return AddSlowly<double, kOmitsNan>(tile, count, words);
-    const double least = Smallest(d, smallest);
+    const std::uint32_t specials = sum_.AddAny(tile, count, {.sum = words.sum});
+    const double greatest = sum_.largest();
+    const double least = sum_.smallest();
+    if ((specials & exact::kNotFinite) != 0 || greatest == 0) return specials;
     tiny_.NoteLargest(greatest);
     if (least >= kSmall && greatest < kLarge) {
       AddClass<0, false>(tile, count, least, greatest, words);
@@ -164,7 +152,7 @@ class DoubleStatistics {
         AddClass<-kShift, true>(tile, count, std::max(least, kLarge), greatest, words);
       }
     }
-    return sum_.Add(tile, count, {.sum = words.sum});
+    return specials;
   }
 
  private:
