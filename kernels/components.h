@@ -13,8 +13,10 @@
 #define WARPFOLD_KERNELS_COMPONENTS_H_
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 
 #include "kernels/dtypes/catalogue.h"
@@ -252,38 +254,12 @@ struct InfCount : Counting {
   WARPFOLD_HD static void Add(std::int32_t& a, T x) { a += IsInf(x) ? 1 : 0; }
 };
 
-namespace internal {
-
-template <typename T, ValueKind kKind>
-struct OfKind;
-template <typename T>
-struct OfKind<T, ValueKind::kSum> : TypeTag<Sum<T>> {};
-template <typename T>
-struct OfKind<T, ValueKind::kAbsSum> : TypeTag<AbsSum<T>> {};
-template <typename T>
-struct OfKind<T, ValueKind::kSquareSum> : TypeTag<SquareSum<T>> {};
-template <typename T>
-struct OfKind<T, ValueKind::kMin> : TypeTag<Min<T>> {};
-template <typename T>
-struct OfKind<T, ValueKind::kMax> : TypeTag<Max<T>> {};
-template <typename T>
-struct OfKind<T, ValueKind::kArgMin> : TypeTag<ArgMin<T>> {};
-template <typename T>
-struct OfKind<T, ValueKind::kArgMax> : TypeTag<ArgMax<T>> {};
-template <typename T>
-struct OfKind<T, ValueKind::kNonzeroCount> : TypeTag<NonzeroCount<T>> {};
-template <typename T>
-struct OfKind<T, ValueKind::kNanCount> : TypeTag<NanCount<T>> {};
-template <typename T>
-struct OfKind<T, ValueKind::kInfCount> : TypeTag<InfCount<T>> {};
-template <typename T>
-struct OfKind<T, ValueKind::kProduct> : TypeTag<Product<T>> {};
-
-}  // namespace internal
-
 // The component of a kind.
 template <typename T, ValueKind kKind>
-using ComponentOf = typename internal::OfKind<T, kKind>::type;
+using ComponentOf = std::tuple_element_t<
+    static_cast<std::size_t>(kKind),
+    std::tuple<Sum<T>, AbsSum<T>, SquareSum<T>, Min<T>, Max<T>, ArgMin<T>, ArgMax<T>,
+               NonzeroCount<T>, NanCount<T>, InfCount<T>, Product<T>>>;
 
 // A component to which NaN elements are missing.
 template <class C>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "kernels/cpu/pack_fields.h"
 #include "kernels/exact/fold.h"
@@ -14,10 +13,6 @@ namespace {
 
 using exact::ProductState;
 using exact::SumValue;
-
-bool IsSumKind(ValueKind kind) {
-  return kind == ValueKind::kSum || kind == ValueKind::kAbsSum || kind == ValueKind::kSquareSum;
-}
 
 SumValue ValueOf(int128 sum) {
   const auto size = sum < 0 ? uint128{0} - static_cast<uint128>(sum) : static_cast<uint128>(sum);
@@ -48,10 +43,8 @@ void VisitSums(State& state, const Visit& visit) {
   } else {
     Values::ForEach([&](auto tag) {
       using C = typename decltype(tag)::type;
-      if constexpr (std::is_same_v<C, Sum<T>> || std::is_same_v<C, AbsSum<T>> ||
-                    std::is_same_v<C, SquareSum<T>>) {
-        visit(kKindOf<typename X::Element, C>, Values::template Get<C>(X::ValuesOf(state)));
-      }
+      constexpr ValueKind kKind = kKindOf<T, C>;
+      if constexpr (IsSumKind(kKind)) visit(kKind, Values::template Get<C>(X::ValuesOf(state)));
     });
     if constexpr (kHasStatistics) visit(ValueKind::kSquareSum, state.sums.squares);
   }
@@ -166,7 +159,6 @@ void PackState(DType dtype, const std::vector<ValueKind>& kinds, const typename 
   }
   VisitKinds<Values>(kinds, [&](auto tag, std::size_t i) {
     using C = typename decltype(tag)::type;
-    if (IsSumKind(kinds[i])) return;
     typename C::State value = Values::template Get<C>(X::ValuesOf(state));
     if constexpr (Indexed<C>) {
       if (value.index != C::kNone) value.index = index_map.IndexOf(value.index);
@@ -196,7 +188,6 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
   std::int64_t nans = 0;
   VisitKinds<Values>(kinds, [&](auto tag, std::size_t i) {
     using C = typename decltype(tag)::type;
-    if (IsSumKind(kinds[i])) return;
     const std::size_t bytes = ValueBytes(kinds[i], dtype);
     if (values[i].size() < bytes) {
       bad = kinds[i];
@@ -213,9 +204,7 @@ std::optional<ValueKind> UnpackState(DType dtype, const std::vector<ValueKind>& 
   VisitKinds<Values>(kinds, [&](auto tag, std::size_t i) {
     using C = typename decltype(tag)::type;
     const auto& value = Values::template Get<C>(X::ValuesOf(*state));
-    if (!bad.has_value() && !IsSumKind(kinds[i]) && !AgreesWithCount<C, T>(value, count)) {
-      bad = kinds[i];
-    }
+    if (!bad.has_value() && !AgreesWithCount<C, T>(value, count)) bad = kinds[i];
   });
   if (bad.has_value()) return bad;
   // By their kinds, which are the first three.

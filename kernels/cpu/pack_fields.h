@@ -108,31 +108,6 @@ bool IsKeyOfPlacedElement(std::int64_t key) {
   }
 }
 
-// The largest magnitude of an integer T.
-template <typename T>
-constexpr int128 LargestMagnitude() {
-  if constexpr (std::is_same_v<T, Bool>) {
-    return 1;
-  } else {
-    const int128 lowest = std::numeric_limits<T>::min();
-    return std::max<int128>(std::numeric_limits<T>::max(), -lowest);
-  }
-}
-
-// Whether `count` integers T can come to the exact sum `x`. Such sums never overflow when they add
-// up: no tensor has as many elements.
-template <class C, typename T>
-bool IsSum(int128 x, std::int64_t count) {
-  constexpr int128 kLargest = LargestMagnitude<T>();
-  if constexpr (std::is_same_v<C, SquareSum<T>>) {
-    return x >= 0 && x <= count * (kLargest * kLargest);
-  } else {
-    const bool may_be_negative =
-        std::is_same_v<C, Sum<T>> && !kIsUnsigned<T> && !std::is_same_v<T, Bool>;
-    return x <= count * kLargest && x >= (may_be_negative ? -count * kLargest : 0);
-  }
-}
-
 // Whether the value is one that `elements` elements, stored as S, can come to, as far as anything
 // depends on it.
 template <class C, typename S>
@@ -148,8 +123,6 @@ bool IsPossible(const typename C::State& state, const ReducedElements& elements)
     const bool may_be_negative =
         !kIsUnsigned<T> && !std::is_same_v<T, Bool> && state.magnitude != 0;
     return state.negative <= (may_be_negative ? 1 : 0) && state.past <= 1;
-  } else if constexpr (std::is_same_v<State, int128>) {
-    return IsSum<C, T>(state, elements.count);
   } else if constexpr (std::is_same_v<C, InfCount<T>> && kIsFloat<S> && !kHasInfinities<S>) {
     return state == 0;
   } else {
@@ -171,13 +144,20 @@ bool AgreesWithCount(const typename C::State& state, std::int64_t count) {
   }
 }
 
-// Calls `visitor(TypeTag<Component>{}, i)` for each component of F that is kinds[i].
+// What exact_pack.cc packs as numbers, by its VisitSums.
+constexpr bool IsSumKind(ValueKind kind) {
+  return kind == ValueKind::kSum || kind == ValueKind::kAbsSum || kind == ValueKind::kSquareSum;
+}
+
+// Calls `visitor(TypeTag<Component>{}, i)` for each component of F that is kinds[i], but for sums.
 template <class F, typename Visitor>
 void VisitKinds(const std::vector<ValueKind>& kinds, Visitor&& visitor) {
   F::ForEach([&](auto tag) {
     constexpr ValueKind kKind = kKindOf<typename F::Element, typename decltype(tag)::type>;
-    const auto found = std::find(kinds.begin(), kinds.end(), kKind);
-    if (found != kinds.end()) visitor(tag, static_cast<std::size_t>(found - kinds.begin()));
+    if constexpr (!IsSumKind(kKind)) {
+      const auto found = std::find(kinds.begin(), kinds.end(), kKind);
+      if (found != kinds.end()) visitor(tag, static_cast<std::size_t>(found - kinds.begin()));
+    }
   });
 }
 
