@@ -8,9 +8,10 @@
 #include <span>
 #include <type_traits>
 
-#include "kernels/cpu/exact_loops.h"
 #include "kernels/cpu/exact_sums.h"
+#include "kernels/cpu/product_loop.h"
 #include "kernels/cpu/row_tile.h"
+#include "kernels/cpu/tile_loops.h"
 #include "kernels/dtypes/element.h"
 #include "kernels/dtypes/ordered_key.h"
 #include "kernels/exact/fold.h"
@@ -97,7 +98,10 @@ class ExactRun {
   // The same of all but values.
   void AddSums(const T* elements, std::int64_t count, State& state) const {
     if constexpr (!kIsFloat<T> && X::kSums == exact::Sums::kStatistics) {
-      if (needs_.absolute_sums_and_squares) AddSquares(elements, count, state.sums);
+      if (needs_.absolute_sums_and_squares) {
+        const SquareLoop<T>& loop = GetSquareLoops();
+        loop.add(elements, count, state.sums);
+      }
     } else if constexpr (X::kSums != exact::Sums::kNone) {
       auto& sums = state.sums;
       if ((sums.specials & exact::kHasNan) == 0) {  // which nothing changes, unlike an infinity

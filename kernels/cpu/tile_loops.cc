@@ -6,6 +6,7 @@
 
 #include "kernels/dtypes/element.h"
 #include "kernels/dtypes/ordered_key.h"
+#include "kernels/exact/sums.h"
 
 // This file is compiled once for each SIMD target; the loops below are plain, and the compiler
 // vectorises them at that target's width.
@@ -128,6 +129,37 @@ int128 SumOfWide(const T* HWY_RESTRICT tile, int count) {
   return static_cast<int128>(high) * (int128{1} << 32) + low;
 }
 
+// Sums of squares, exact: their halves add up by themselves.
+template <typename T>
+void AddSquares(const T* HWY_RESTRICT elements, std::int64_t count, SquareSums<T>& sums) {
+  SquareSums<T> added;
+  if constexpr (!kIsWideInteger<T>) {
+    using Square = std::conditional_t<kIsUnsigned<T>, std::uint64_t, std::int64_t>;
+    std::uint64_t low = 0, high = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto square = static_cast<std::uint64_t>(Square{elements[i]} * elements[i]);
+      low += square & 0xffffffff;
+      high += square >> 32;
+    }
+    const uint128 total = (uint128{high} << 32) + low;
+    added.squares[0] = static_cast<std::uint64_t>(total);
+    added.squares[1] = static_cast<std::uint64_t>(total >> 64);
+  } else {
+    using Square = std::conditional_t<kIsUnsigned<T>, uint128, int128>;
+    uint128 low = 0, high = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto square = static_cast<uint128>(Square{elements[i]} * elements[i]);
+      low += static_cast<std::uint64_t>(square);
+      high += static_cast<std::uint64_t>(square >> 64);
+    }
+    high += low >> 64;
+    added.squares[0] = static_cast<std::uint64_t>(low);
+    added.squares[1] = static_cast<std::uint64_t>(high);
+    added.squares[2] = static_cast<std::uint64_t>(high >> 64);
+  }
+  exact::Join(sums, added);
+}
+
 // Products of integers: 0; or past 64 bits by as many factors other than 1 and -1; or multiplied.
 template <typename T>
 typename Product<T>::Acc ProductOfIntegers(const T* HWY_RESTRICT tile, int count) {
@@ -189,6 +221,12 @@ const TileLoopTable& AllTileLoops() {
   return kLoops;
 }
 
+const SquareLoopTable& AllSquareLoops() {
+  static constexpr auto kLoops =
+      SquareLoopTable::Of([]<typename T>(TypeTag<SquareLoop<T>>) { return &AddSquares<T>; });
+  return kLoops;
+}
+
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
 }  // namespace warpfold::cpu::HWY_NAMESPACE
@@ -199,6 +237,9 @@ namespace warpfold::cpu {
 
 HWY_EXPORT(AllTileLoops);
 const TileLoopTable& GetTileLoops() { return HWY_DYNAMIC_DISPATCH(AllTileLoops)(); }
+
+HWY_EXPORT(AllSquareLoops);
+const SquareLoopTable& GetSquareLoops() { return HWY_DYNAMIC_DISPATCH(AllSquareLoops)(); }
 
 HWY_EXPORT(TargetName);
 const char* SimdTargetName() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }

@@ -6,7 +6,10 @@
 #ifndef WARPFOLD_KERNELS_CPU_TILE_LOOPS_H_
 #define WARPFOLD_KERNELS_CPU_TILE_LOOPS_H_
 
+#include <cstdint>
+
 #include "kernels/cpu/loop_table.h"
+#include "kernels/exact/sums.h"
 
 namespace warpfold::cpu {
 
@@ -19,6 +22,18 @@ struct TileLoop {
 // The loops for this processor. Cheap after the first call; safe from any thread.
 using TileLoopTable = ComponentLoops<TileLoop>;
 const TileLoopTable& GetTileLoops();
+
+// The squares of integers, which no component of the CPU's adds up.
+template <typename T>
+using SquareSums = exact::SumsState<T, exact::Sums::kStatistics>;
+template <typename T>
+struct SquareLoop {
+  // Adds those of `count` elements, at most 2^31.
+  void (*add)(const T* elements, std::int64_t count, SquareSums<T>& sums);
+};
+using SquareLoopTable = LoopTable<SquareLoop<std::int32_t>, SquareLoop<std::uint32_t>,
+                                  SquareLoop<std::int64_t>, SquareLoop<std::uint64_t>>;
+const SquareLoopTable& GetSquareLoops();
 
 // "AVX3", "AVX2", "NEON": the width in use, for logs and results of benchmarks.
 const char* SimdTargetName();

@@ -1,6 +1,6 @@
-// Elements that lie one after another: the squares of integers added up, floats multiplied.
-#ifndef WARPFOLD_KERNELS_CPU_EXACT_LOOPS_H_
-#define WARPFOLD_KERNELS_CPU_EXACT_LOOPS_H_
+// Floats that lie one after another, multiplied.
+#ifndef WARPFOLD_KERNELS_CPU_PRODUCT_LOOP_H_
+#define WARPFOLD_KERNELS_CPU_PRODUCT_LOOP_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -9,49 +9,10 @@
 #include "kernels/dtypes/element.h"
 #include "kernels/exact/product.h"
 #include "kernels/exact/rounding.h"
-#include "kernels/exact/state.h"
-#include "kernels/exact/sums.h"
 #include "kernels/exact/words.h"
 #include "kernels/host_device.h"
 
 namespace warpfold::cpu {
-
-// Adds the squares of `count` integers, at most 2^31, of 32 or of 64 bits.
-template <typename T>
-void AddSquares(const T* elements, std::int64_t count,
-                exact::SumsState<T, exact::Sums::kStatistics>& sums) {
-  using Size = std::make_unsigned_t<T>;
-  const auto size_of = [](T x) {
-    const auto bits = static_cast<Size>(x);
-    return x < 0 ? static_cast<Size>(Size{0} - bits) : bits;
-  };
-  exact::SumsState<T, exact::Sums::kStatistics> added;
-  if constexpr (!kIsWideInteger<T>) {
-    std::uint64_t low = 0, high = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::uint64_t size = size_of(elements[i]);
-      const std::uint64_t square = size * size;
-      low += square & 0xffffffff;
-      high += square >> 32;
-    }
-    const uint128 total = (uint128{high} << 32) + low;
-    added.squares[0] = static_cast<std::uint64_t>(total);
-    added.squares[1] = static_cast<std::uint64_t>(total >> 64);
-  } else {
-    uint128 low = 0, high = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::uint64_t size = size_of(elements[i]);
-      const uint128 square = uint128{size} * size;
-      low += static_cast<std::uint64_t>(square);
-      high += static_cast<std::uint64_t>(square >> 64);
-    }
-    high += low >> 64;
-    added.squares[0] = static_cast<std::uint64_t>(low);
-    added.squares[1] = static_cast<std::uint64_t>(high);
-    added.squares[2] = static_cast<std::uint64_t>(high >> 64);
-  }
-  exact::Join(sums, added);
-}
 
 namespace internal {
 
@@ -142,4 +103,4 @@ void Multiply(const T* elements, std::int64_t count, exact::ProductState& produc
 
 }  // namespace warpfold::cpu
 
-#endif  // WARPFOLD_KERNELS_CPU_EXACT_LOOPS_H_
+#endif  // WARPFOLD_KERNELS_CPU_PRODUCT_LOOP_H_
