@@ -19,7 +19,7 @@
 #define WARPFOLD_HD_NOINLINE inline __attribute__((noinline))
 #endif
 
-// The same on the CPU alone, where a caller for each fusion would have a copy of its own.
+// Out of line on the CPU, where each fusion would have a copy of its own.
 #ifdef __CUDACC__
 #define WARPFOLD_HD_SHARED WARPFOLD_HD
 #else

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/exact/product.h"
 #include "kernels/field_error.h"
 #include "kernels/ops/catalogue.h"
 
@@ -218,15 +219,25 @@ absl::StatusOr<Plan> MakePlan(const ReduceSpec& spec) {
       plan.result_shape.push_back(1);
     }
   }
+  const auto is_product_of_floats = [&](Op op) {
+    return StatisticOf(op, plan.dtype) == Statistic::kProduct;
+  };
+  if (plan.element_count > exact::kProductElementsMax &&
+      std::ranges::any_of(plan.ops, is_product_of_floats)) {
+    return InvalidField(Field::kTensorShape,
+                        absl::StrCat(plan.element_count, " elements are above the limit of ",
+                                     exact::kProductElementsMax, " for PROD of floats"));
+  }
+  // Results can be large where the tensor is empty or its axes are short: shape [2^60, 0] reduced
+  // along its last axis.
+  if (plan.output_count > std::numeric_limits<std::int64_t>::max() / (8 * kRequestOpsMax)) {
+    return InvalidField(Field::kTensorShape, "the results' byte count does not fit in int64");
+  }
   if (plan.reduced_count == 0 && plan.output_count > 0) {
     for (std::size_t i = 0; i < spec.ops.size(); ++i) {
       const Op op = spec.ops[i];
       if (InfoOf(op).has_empty) continue;
       return InvalidOp(i, absl::StrCat(Name(op), " of no elements has no answer"));
-    }
-    // Results can be large where the tensor is empty: shape [2^60, 0] reduced along its last axis.
-    if (plan.output_count > std::numeric_limits<std::int64_t>::max() / (8 * kRequestOpsMax)) {
-      return InvalidField(Field::kTensorShape, "the results' byte count does not fit in int64");
     }
   }
   return plan;

@@ -79,11 +79,11 @@ struct Plan {
   std::int64_t first_output = 0;
   std::int64_t first_element = 0;
   ReducedIndexMap index_map;
-  // A device leaves the state of each output, finish.h's F::State of the fused op set, and no
-  // results; or where sums are exact the values of device/part_values.h.
+  // A device leaves the state of each output, fold.h's F::State of the fused op set, and no
+  // results; or where sums are exact the values of server/device/reduce/part_values.h.
   bool leaves_states = false;
   // With these, and of floats: whose sums are not exact but bounded (exact/bounded.h), as
-  // Lane::JoinPartials takes them.
+  // Worker::JoinPartials takes them.
   bool leaves_partials = false;
 
   FusedOpSet fused_op_set() const { return FusedOpSetFor(dtype, ops, nan_policy); }

@@ -15,7 +15,7 @@ inline constexpr int kVectorBytes = 16;
 inline constexpr int kTileRows = 8;
 inline constexpr std::size_t kTileBytes = std::size_t{kLanes} * kVectorBytes * kTileRows;  // 4 KiB
 
-// A column leaf is this many consecutive elements of one column, added in order.
+// A column leaf is this many consecutive elements of one column.
 inline constexpr int kLeafRows = 8;
 
 // Elements of T in a lane's vector, in a tile's row, in a tile.

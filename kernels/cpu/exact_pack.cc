@@ -109,8 +109,9 @@ bool MayBeProduct(const ProductState& product, std::int64_t count) {
       size.mantissa == one.mantissa && size.exponent == one.exponent && size.truncations == 0;
   if (count == 0) return is_one && product.flags == 0 && product.is_negative == 0;
   if (product.flags != 0) return is_one;
+  if (count > exact::kProductElementsMax) return false;
   // A factor lies between 2^-1074 and 2^1024, and is cut off at most once.
-  const int128 exponent_max = int128{count} * 1100 + 128;
+  const std::int64_t exponent_max = count * 1100 + 128;
   return size.mantissa >> 127 != 0 && size.exponent <= exponent_max &&
          size.exponent >= -exponent_max && size.truncations <= static_cast<std::uint64_t>(count);
 }

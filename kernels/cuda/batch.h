@@ -38,7 +38,7 @@ struct alignas(16) BatchItem {
   std::int32_t count = 1;         // 1 ... kBatchBytesMax / (bytes of an element)
   std::int32_t output_index = 0;  // in the arrays
   std::int32_t op_stride = 16;    // a multiple of 8
-  std::int32_t op_count = 0;      // 0: the state itself is wanted, finish.h's F::State
+  std::int32_t op_count = 0;      // 0: the state itself is wanted, fold.h's F::State
   Op ops[kRequestOpsMax] = {};
 };
 static_assert(sizeof(BatchItem) == 64);

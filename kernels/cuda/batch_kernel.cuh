@@ -1,5 +1,5 @@
-// The batched launch: one item of a table for a warp, or for two, four or all of a block's. The
-// order is the one of row_kernels.cuh: a tile a warp, tiles by the binary tree over their index.
+// The batched launch: one item of a table for a warp, or for two, four or all of a block's, which
+// take its tiles.
 //
 // Blocks of one size and shapes in the table, so that it is compiled once for each fold.
 #ifndef WARPFOLD_KERNELS_CUDA_BATCH_KERNEL_CUH_

@@ -1,5 +1,5 @@
 // Which kernels the ops of a reduction of floats take, and how many undecided are listed: for the
-// library's Reduction and a server's lane alike.
+// library's Reduction and a server's worker alike.
 //
 // Pure functions; safe from any thread.
 #ifndef WARPFOLD_KERNELS_CUDA_FLOAT_SUMS_H_

@@ -71,7 +71,7 @@ std::size_t OutputSumsBytes(const SumsJob& job);
                                      const ResultTargets& targets, cudaStream_t stream);
 
 // Adds up all rows of `outputs` and writes their results, as the two above: as many outputs at a
-// time as `bytes` at `d_sums` have room for, at least one.
+// time as `bytes` at `d_sums` have room for. REQUIRES: room for one.
 [[nodiscard]] cudaError_t SumOutputs(const SumsJob& job, const RowsAt& tensor,
                                      const OutputRows& output_rows, const Outputs& outputs,
                                      const ResultTargets& targets, void* d_sums, std::size_t bytes,

@@ -1,6 +1,6 @@
 // First pass over contiguous rows for folds whose arithmetic takes a warp about as long as its tile
 // takes to arrive: a warp folds several tiles, one after another, and the next one is in flight
-// into shared memory meanwhile. The order is the one of row_kernels.cuh.
+// into shared memory meanwhile.
 #ifndef WARPFOLD_KERNELS_CUDA_PIPELINED_ROWS_CUH_
 #define WARPFOLD_KERNELS_CUDA_PIPELINED_ROWS_CUH_
 

@@ -43,11 +43,11 @@ std::size_t StatesScratchBytes(const Job& job, const Extent& extent);
 [[nodiscard]] cudaError_t FoldElements(const Job& job, const void* d_data, const Extent& extent,
                                        const Output& output, void* d_scratch, cudaStream_t stream);
 
-// Many tensors in one launch, one pass: what FoldElements({1, count, 1}) would leave of each, to
-// the bit. `d_items` is the table that PlanBatch has put in order and the caller has copied to the
-// device; both belong to the caller, who keeps the table and what it points at until the items'
-// item_statuses are there or the stream has passed the launch. Of the job's shape nothing is used.
-// REQUIRES: at least one item.
+// Many tensors in one launch, one pass: the results of FoldElements({1, count, 1}) of each, where
+// neither leaves them undecided. `d_items` is the table that PlanBatch has put in order and the
+// caller has copied to the device; both belong to the caller, who keeps the table and what it
+// points at until the items' item_statuses are there or the stream has passed the launch. Of the
+// job's shape nothing is used. REQUIRES: at least one item.
 [[nodiscard]] cudaError_t FoldBatch(const Job& job, const BatchItem* d_items,
                                     const BatchLaunch& launch, cudaStream_t stream);
 

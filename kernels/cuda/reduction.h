@@ -65,9 +65,9 @@ class Reduction {
   // Overflow{} and stays as it is until somebody sets it to that again; the result itself then is
   // undefined. OverflowStatus says in words what it holds. It may be null where nothing overflows.
   //
-  // Launches that share a prepared workspace have to be in one stream. cudaErrorInvalidValue: not
-  // one array for each op, or no `overflow`; cudaErrorMisalignedAddress: see above; any other error
-  // is of a launch.
+  // Launches that share a prepared workspace have to be in one stream, or behind one another by
+  // events. cudaErrorInvalidValue: not one array for each op, or no `overflow`;
+  // cudaErrorMisalignedAddress: see above; any other error is of a launch.
   [[nodiscard]] cudaError_t Enqueue(const void* d_tensor, std::span<void* const> results,
                                     Overflow* overflow, void* d_workspace,
                                     cudaStream_t stream) const;

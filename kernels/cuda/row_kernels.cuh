@@ -243,7 +243,7 @@ __device__ __forceinline__ RowBlock RowBlockOf(std::int64_t rows, const RowLaunc
           blockIdx.x - row_block * blocks_per_row};
 }
 
-// Block: launch.warps warps. kAligned: every row starts on 16 bytes.
+// Block: kWarps warps. kAligned: every row starts on 16 bytes.
 //
 // The bound of 1,024 threads an SM gives the compiler 64 registers a thread, so that all eight
 // loads of a tile are in flight at once; without it ptxas chose 32 for f32 sums and put the loads

@@ -262,25 +262,6 @@ WARPFOLD_HD T Infinity(bool negative) {
   }
 }
 
-// What sums add up in, rounded to nearest even. Of 128 bits written out because the conversion is a
-// library call whose rounding differs between compilers.
-WARPFOLD_HD double ToDouble(double x) { return x; }
-WARPFOLD_HD double ToDouble(std::int32_t x) { return x; }
-WARPFOLD_HD double ToDouble(std::int64_t x) { return static_cast<double>(x); }
-WARPFOLD_HD double ToDouble(int128 x) {
-  const bool negative = x < 0;
-  uint128 magnitude = negative ? uint128{0} - static_cast<uint128>(x) : static_cast<uint128>(x);
-  double scale = 1.0;
-  // Shifted to 64 bits with the lost bits kept as a sticky one, the hardware's conversion rounds as
-  // it would the whole.
-  while ((magnitude >> 64) != 0) {
-    magnitude = (magnitude >> 1) | (magnitude & 1);
-    scale *= 2.0;
-  }
-  const double rounded = static_cast<double>(static_cast<std::uint64_t>(magnitude)) * scale;
-  return negative ? -rounded : rounded;
-}
-
 // Rounds to nearest even, once: by way of float it would be twice. Any NaN becomes the quiet one.
 template <typename T>
 WARPFOLD_HD T RoundFromDouble(double x) {

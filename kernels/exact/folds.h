@@ -175,7 +175,7 @@ struct UndecidedBits {
   bool beyond_sums = false;   // results of other ops than SUM and MEAN
 };
 
-// warpfold::WriteResults of a fold that kIsExact. `divisors`: the targets'. A op_overflow is of
+// warpfold::WriteResults of a fold that kIsExact. `divisors`: the targets'. An op_overflow is of
 // floats a product that may round either way.
 template <class F, int kCount>
 WARPFOLD_HD int WriteFoldResults(const ResultTargets& targets, const Divisors& divisors,

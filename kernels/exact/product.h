@@ -1,5 +1,5 @@
-// The product of floats without an order: a mantissa of 128 bits, an exponent as wide as it has to
-// be, and how often something was cut off, which bounds the error. The same text on CPU and GPU.
+// The product of floats without an order: a mantissa of 128 bits, an exponent of 64, and how often
+// something was cut off, which bounds the error. The same text on CPU and GPU.
 #ifndef WARPFOLD_KERNELS_EXACT_PRODUCT_H_
 #define WARPFOLD_KERNELS_EXACT_PRODUCT_H_
 
@@ -11,6 +11,10 @@
 #include "kernels/host_device.h"
 
 namespace warpfold::exact {
+
+// So many factors, or their states, never come to an exponent that does not fit: each has one of at
+// most 1,100 beyond zero, and 128 come with a mantissa.
+inline constexpr std::int64_t kProductElementsMax = std::int64_t{1} << 52;
 
 // A positive number in [mantissa, mantissa + 2 truncations + 1) * 2^exponent, or mantissa *
 // 2^exponent itself if truncations is 0. The mantissa's highest bit is set. One that was never cut

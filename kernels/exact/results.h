@@ -66,7 +66,7 @@ WARPFOLD_HD bool WriteRounded(Statistic statistic, const ResultTargets& targets,
 
 }  // namespace internal
 
-// What warpfold::WriteResults does, of a fusion's states. A op_overflow is of floats, too: a
+// What warpfold::WriteResults does, of a fusion's states. An op_overflow is of floats, too: a
 // product that may round either way.
 template <class X, int kCount>
 WARPFOLD_HD int WriteResults(const ResultTargets& targets, std::int64_t index,

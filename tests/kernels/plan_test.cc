@@ -96,6 +96,23 @@ TEST(MakePlan, RefusesBadShapes) {
   ExpectRefused(Spec({0, std::numeric_limits<std::int64_t>::max(), 4}), Field::kTensorShape,
                 "the tensor's byte count");
   ExpectRefused(Spec(std::vector<std::int64_t>(33, 1)), Field::kTensorShape, "rank 33");
+  ReduceSpec results = Spec({std::int64_t{1} << 57, 1}, {1});
+  results.dtype = DType::kU8;
+  ExpectRefused(results, Field::kTensorShape, "the results' byte count");
+}
+
+TEST(MakePlan, BoundsTheElementsOfAProductOfFloats) {
+  ReduceSpec spec = Spec({std::int64_t{1} << 52}, {}, {Op::kSum, Op::kProd});
+  spec.dtype = DType::kF64;
+  EXPECT_TRUE(MakePlan(spec).ok());
+  spec.shape = {(std::int64_t{1} << 52) + 1};
+  ExpectRefused(spec, Field::kTensorShape,
+                "4503599627370497 elements are above the limit of 4503599627370496");
+  spec.ops = {Op::kSum};
+  EXPECT_TRUE(MakePlan(spec).ok());
+  spec.ops = {Op::kProd};
+  spec.dtype = DType::kI64;
+  EXPECT_TRUE(MakePlan(spec).ok());
 }
 
 TEST(MakePlan, RefusesBadOps) {

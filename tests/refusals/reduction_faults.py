@@ -48,6 +48,7 @@ FAULTS = {
     + ops("OP_STD"),
     "ops_unknown": values(TENSOR) + ops("99"),
     "ops_unspecified": values(TENSOR) + ops("OP_UNSPECIFIED"),
+    "product_too_long": values(tensor("DTYPE_F64", 1 << 53)) + ops("OP_SUM", "OP_PROD"),
     "request_id_too_long": SUM + f"request_id: '{'x' * 257}'",
     "result_too_large": summing("DTYPE_F32", 1 << 15, 2) + "axes: 1",
     "results_of_nothing_too_large": summing("DTYPE_F32", 1 << 15, 0) + "axes: 1",

@@ -9,12 +9,14 @@
 #include <cstring>
 #include <iostream>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "kernels/dtypes/element.h"
+#include "kernels/exact/product.h"
 #include "kernels/ops/catalogue.h"
 #include "kernels/plan.h"
 #include "kernels/types.h"
@@ -206,6 +208,40 @@ TEST(ExactPackRefusalTest, NamesTheKindThatDoesNotFit) {
     values[kind].pop_back();
     EXPECT_EQ(unpack(values), kinds[kind]) << "too short";
   }
+}
+
+// However many elements a state says it has, exponents of two of them add up.
+TEST(ExactPackRefusalTest, TheExponentOfAProductFits) {
+  const cpu::Job job{DType::kF64, FusedOpSet::kAll};
+  const std::vector<ValueKind> kinds = {ValueKind::kProduct};
+  const double element = 1;
+  const cpu::Engine& engine = cpu::EngineFor(job);
+  std::vector<std::uint64_t> state(engine.StateBytes() / 8 + 1);
+  Output output;
+  output.states = state.data();
+  engine.FoldElements(&element, {1, 1, 1}, output, cpu::Serial);
+  std::vector<std::string> packed(1);
+  cpu::PackExactly(job, kinds, state.data(), 1, {{{1, 1, 1}}, 0}, packed);
+  const auto unpack = [&](std::int64_t exponent, std::int64_t count) {
+    std::string value = packed[0];
+    std::memcpy(value.data() + 17, &exponent, sizeof(exponent));
+    std::vector<absl::string_view> views = {value};
+    return cpu::UnpackExactly(job, kinds, views, 1, {count, count, {}}, state.data());
+  };
+  constexpr std::int64_t kElements = exact::kProductElementsMax;
+  constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(unpack(kHighest, kElements), ValueKind::kProduct);
+  EXPECT_EQ(unpack(-kHighest, kElements), ValueKind::kProduct);
+  EXPECT_EQ(unpack(kHighest, std::int64_t{1} << 59), ValueKind::kProduct);
+  EXPECT_EQ(unpack(0, kElements + 1), ValueKind::kProduct);
+  EXPECT_EQ(unpack(kElements / 2 * 1100, kElements / 2), std::nullopt);
+  const std::vector<std::uint64_t> other = state;
+  engine.AddStates(other.data(), 1, state.data());
+  packed[0].clear();
+  cpu::PackExactly(job, kinds, state.data(), 1, {{{1, 1, 1}}, 0}, packed);
+  std::int64_t exponent = 0;
+  std::memcpy(&exponent, packed[0].data() + 17, sizeof(exponent));
+  EXPECT_NEAR(static_cast<double>(exponent), static_cast<double>(kElements) * 1100, 256);
 }
 
 // The values of one element, of which one field is then another number.
