@@ -23,7 +23,7 @@ struct TileLoop {
 using TileLoopTable = ComponentLoops<TileLoop>;
 const TileLoopTable& GetTileLoops();
 
-// The squares of integers, which no component of the CPU's adds up.
+// The squares of integers of 32 and 64 bits, which no component of the CPU adds up.
 template <typename T>
 using SquareSums = exact::SumsState<T, exact::Sums::kStatistics>;
 template <typename T>
