@@ -11,9 +11,12 @@
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/packed_floats.cuh"
+#include "kernels/cuda/pairwise.cuh"
+#include "kernels/cuda/running_extrema.cuh"
 #include "kernels/dtypes/element.h"
 #include "kernels/dtypes/ordered_key.h"
 #include "kernels/exact/folds.h"
+#include "kernels/exact/windowed_sums.h"
 #include "kernels/fold.h"
 
 namespace warpfold::cuda {
@@ -46,103 +49,6 @@ struct Running {
   __device__ static Value Finalize(const Value& value) { return value; }
 };
 
-// An extremum of floats of up to 32 bits, as one of them: an instruction an element where an
-// ordered key takes five. Without elements it is an infinity, or where NaN is omitted NaN; it
-// finalizes to the key, of nothing but NaN as the identity.
-template <typename T, bool kIsMin, bool kOmits>
-struct RunningFloatExtremum {
-  using Value = T;
-  __device__ static Value Identity() { return kOmits ? QuietNan<T>() : Infinity<T>(!kIsMin); }
-  __device__ static void Add(Value& value, T x, int) { value = Combine(value, x); }
-  __device__ static Value Combine(Value a, Value b) { return Extreme<kIsMin, kOmits>(a, b); }
-  __device__ static OrderedKey<T> Finalize(Value value) {
-    if (!IsNan(value)) return ToKey(value);
-    return kIsMin != kOmits ? kLowestKey<T> : kHighestKey<T>;
-  }
-};
-
-// The largest size of floats of up to 32 bits, as one of them: an instruction an element. Not NaN,
-// which their sum shows.
-template <typename T>
-struct RunningLargestSize {
-  using Value = float;
-  __device__ static Value Identity() { return 0; }
-  __device__ static void Add(Value& value, T x, int) { value = fmaxf(value, fabsf(Widen(x))); }
-  __device__ static Value Combine(Value a, Value b) { return fmaxf(a, b); }
-  __device__ static std::int32_t Finalize(Value value) { return BitCast<std::int32_t>(value); }
-};
-
-// The smallest size of floats of up to 32 bits, as twice that less one: two instructions an element
-// where the size itself takes four. Zeros have none.
-template <typename T>
-struct RunningSmallestSize {
-  using Value = std::uint32_t;
-  __device__ static Value Identity() { return ~Value{0}; }
-  __device__ static void Add(Value& value, T x, int) {
-    value = Combine(value, 2 * BitCast<std::uint32_t>(Widen(x)) - 1);
-  }
-  // Of floats of 8 bits no element is looked at: all are multiples of the least one, of which so
-  // few make up the largest that sums of a million F8_E4M3 are known to be exact by that, and of
-  // 2,048 F8_E5M2 as far apart as they can be.
-  template <typename Stored>
-  __device__ static void Add(Value& value, const Packed<Stored>&, int) {
-    value = 2 * kLeastSize<Stored> - 1;
-  }
-  __device__ static Value Combine(Value a, Value b) { return min(a, b); }
-  __device__ static std::int32_t Finalize(Value value) {
-    return static_cast<std::int32_t>(value >> 1);
-  }
-};
-
-// An indexed extremum of float64, as a float64: two comparisons and two selections an element,
-// where an ordered key takes eleven instructions. Zeros of either sign are equal, as their indices
-// need.
-template <bool kIsMin, bool kOmits>
-struct RunningDoubleExtremum {
-  struct Value {
-    double best;  // of those that are not NaN
-    bool is_met;  // a NaN, or where NaN is omitted a number
-  };
-  __device__ static Value Identity() { return {Infinity<double>(!kIsMin), false}; }
-  __device__ static void Add(Value& value, double x, int) {
-    value.best = Better(value.best, x);
-    value.is_met |= IsNan(x) != kOmits;
-  }
-  __device__ static Value Combine(const Value& a, const Value& b) {
-    return {Better(a.best, b.best), a.is_met || b.is_met};
-  }
-  __device__ static OrderedKey<double> Finalize(const Value& value) {
-    if (value.is_met == kOmits) return ToKey(value.best);
-    return kIsMin != kOmits ? kLowestKey<double> : kHighestKey<double>;
-  }
-
- private:
-  __device__ static double Better(double a, double b) {
-    if constexpr (kIsMin) return b < a ? b : a;
-    return b > a ? b : a;
-  }
-};
-
-// An extremum of bytes, as two of 16 bits. Without elements it is beyond every byte.
-template <typename T, bool kIsMin>
-struct RunningByteExtremum {
-  using Value = HalfWords;
-  __device__ static Value Identity() { return kIsMin ? 0x7fff7fffu : 0x80008000u; }
-  __device__ static void Add(Value& value, T x, int) {
-    value = Combine(value, Permute<0x1010>(static_cast<std::uint32_t>(Widen(x))));
-  }
-  __device__ static void Add(Value& value, const Packed<T>& x, int) {
-    AddExtremum<kIsMin>(value, x);
-  }
-  __device__ static Value Combine(Value a, Value b) { return ExtremeHalves<kIsMin>(a, b); }
-  __device__ static OrderedKey<T> Finalize(Value value) {
-    if (value == Identity()) return kIsMin ? kHighestKey<T> : kLowestKey<T>;
-    const auto low = static_cast<std::int16_t>(value);
-    const auto high = static_cast<std::int16_t>(value >> 16);
-    return kIsMin ? min(low, high) : max(low, high);
-  }
-};
-
 template <typename T, bool kIsMin, bool kOmits>
 using RunningExtremum = std::conditional_t<
     kIsFloat<T> && !kIsDouble<T>, RunningFloatExtremum<T, kIsMin, kOmits>,
@@ -154,8 +60,7 @@ template <typename T>
 requires(!kIsDouble<T>) struct Running<exact::LargestSize<T>> : RunningLargestSize<T> {
 };
 template <typename T>
-requires(!kIsDouble<T>) struct Running<exact::SmallestSize<T>> : RunningSmallestSize<T> {
-};
+struct Running<exact::SmallestSize<T>> : RunningSmallestSize<T> {};
 
 template <class C>
 struct Running<exact::Transient<C>> : Running<C> {};
@@ -184,27 +89,9 @@ struct Running<OmitNan<ArgMin<T>>> : RunningIndexed<T, true, true> {};
 template <typename T>
 struct Running<OmitNan<ArgMax<T>>> : RunningIndexed<T, false, true> {};
 
-// Of floats of 8 bits: an extremum, as those of pairs of halves, an instruction for two.
-template <typename Stored, bool kIsMin, bool kOmits>
-struct RunningExtremumPair {
-  using Of = RunningFloatExtremum<Half, kIsMin, kOmits>;
-  using Value = HalfWords;
-  __device__ static Value Identity() { return Permute<0x1010>(Of::Identity().bits); }
-  __device__ static void Add(Value& value, Half x, int) {
-    value = Combine(value, Permute<0x1010>(x.bits));
-  }
-  __device__ static void Add(Value& value, const Packed<Stored>& x, int) {
-    value = Combine(value, ExtremePair<kIsMin, kOmits>(LiftPair<0>(x), LiftPair<1>(x)));
-  }
-  __device__ static Value Combine(Value a, Value b) { return ExtremePair<kIsMin, kOmits>(a, b); }
-  __device__ static OrderedKey<Half> Finalize(Value value) {
-    return Of::Finalize(Extreme<kIsMin, kOmits>(LowHalf(value), HighHalf(value)));
-  }
-};
-
-// And a sum, which packed elements enter as if all were finite. Where they are not, the minimum and
-// the maximum say what it is (Finalized in tile_passes.cuh), so that no element is looked at for
-// it.
+// A sum of floats of 8 bits, which packed elements enter as if all were finite. Where they are not,
+// the minimum and the maximum say what it is (Finalized in tile_passes.cuh), so that no element is
+// looked at for it.
 template <typename Stored>
 struct RunningSumOfFinite : Running<exact::BoundedSum<Half>> {
   using Running<exact::BoundedSum<Half>>::Add;
@@ -239,6 +126,17 @@ struct RunningSigns {
   }
 };
 
+// Whether a fold adds once it knows the largest size: not along columns, whose rows a thread takes
+// in one pass where the accumulators are few.
+template <class F, bool kByWarp>
+inline constexpr bool kAddsInWindows = exact::kHasWindowedSums<F> &&
+                                       (kByWarp || kHasManyAccumulators<F>);
+// Whether extrema pass over NaN at first, which the sums show.
+template <class F, bool kByWarp>
+inline constexpr bool kFindsNanBySums =
+    kAddsInWindows<F, kByWarp>&& kIsDouble<typename F::Element> && !F::kOmitsNan &&
+    F::template kHas<Min<typename F::Element>>;
+
 // A fold's components in the first pass, one slot each; those that wait for a later pass have
 // none. kByWarp: many elements a fold, so that it pays to leave products for later.
 template <class F, bool kByWarp>
@@ -256,7 +154,10 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
   static constexpr bool kIsFound = (std::is_same_v<C, ArgMin<T>> && F::template kHas<Min<T>>) ||
                                    (std::is_same_v<C, ArgMax<T>> && F::template kHas<Max<T>>);
   template <class C>
-  static constexpr bool kHas = !F::template kIsSkippedCount<C> && !kIsFound<C>;
+  static constexpr bool kWaitsForExtrema = kAddsInWindows<F, kByWarp>&& exact::kIsWindowed<T, C>;
+  template <class C>
+  static constexpr bool kHas =
+      !F::template kIsSkippedCount<C> && !kIsFound<C> && !kWaitsForExtrema<C>;
   template <class C>
   static constexpr bool kIsLateProduct = kByWarp && !kIsFloat<T> && std::is_same_v<C, Product<T>>;
   static constexpr bool kHasLateProduct = (kIsLateProduct<Components> || ...);
@@ -271,6 +172,9 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
       return TypeTag<RunningSigns<T>>{};
     } else if constexpr (kSumsFinite && std::is_same_v<C, exact::BoundedSum<T>>) {
       return TypeTag<RunningSumOfFinite<Stored>>{};
+    } else if constexpr (kFindsNanBySums<F, kByWarp> &&
+                         (std::is_same_v<C, Min<T>> || std::is_same_v<C, Max<T>>)) {
+      return TypeTag<RunningNumberExtremum<kSeeksMin<C>>>{};
     } else if constexpr (kIsLifted<Stored> && (kSeeksMin<C> || kSeeksMax<C>)) {
       return TypeTag<RunningExtremumPair<Stored, kSeeksMin<C>, F::kOmitsNan>>{};
     } else {

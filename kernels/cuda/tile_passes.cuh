@@ -8,11 +8,13 @@
 #include <type_traits>
 
 #include "kernels/components.h"
+#include "kernels/cuda/packed_floats.cuh"
 #include "kernels/cuda/pairwise.cuh"
 #include "kernels/cuda/running.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/dtypes/element.h"
 #include "kernels/dtypes/ordered_key.h"
+#include "kernels/exact/windowed_sums.h"
 #include "kernels/fold.h"
 
 namespace warpfold::cuda {
@@ -189,6 +191,59 @@ __device__ __forceinline__ typename F::Acc Finalized(const typename First::Value
   return acc;
 }
 
+// Where sums are not finite there may be a NaN, which beats all extrema.
+template <class F, class TilePass, class Across>
+__device__ __forceinline__ void FinalizeNan(bool is_finite, typename F::Acc& acc,
+                                            const TilePass& tile_pass, const Across& across) {
+  using T = typename F::Element;
+  if (!across.Any(!is_finite)) return;
+  using Nan = NanCount<T>;
+  const std::int32_t nan_count = across.template Fold<Nan>(tile_pass(
+      kRarely, Nan::Identity(), [](std::int32_t& count, T x, int) { Nan::Add(count, x); },
+      [](std::int32_t a, std::int32_t b) { return a + b; }));
+  if (nan_count == 0) return;
+  F::template Get<Min<T>>(acc) = kLowestKey<T>;
+  F::template Get<Max<T>>(acc) = kHighestKey<T>;
+}
+
+// The sums, which need the extrema or the largest size of `acc`.
+template <class F, class TilePass, class Across>
+__device__ __forceinline__ void FinalizeWindowedSums(typename F::Acc& acc, int count,
+                                                     const TilePass& tile_pass,
+                                                     const Across& across) {
+  using T = typename F::Element;
+  using Sums = exact::WindowedSums<F>;
+  using Value = typename Sums::Value;
+  const Sums sums(acc, count);
+  const Value mine = tile_pass(
+      kOften, sums.Identity(),
+      [](Value& value, const auto& x, int) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(x)>, T>) {
+          Sums::Add(value, x);
+        } else {
+          ForEachLifted(x, [&](T lifted, int) { Sums::Add(value, lifted); });
+        }
+      },
+      [&](const Value& a, const Value& b) { return sums.Combine(a, b); });
+  Value all = across.template Fold<typename Sums::Join>(sums.Settled(mine));
+  if constexpr (kFindsNanBySums<F, Across::kByWarp>) {
+    FinalizeNan<F>(exact::internal::IsFinite(all.sum.high), acc, tile_pass, across);
+  }
+  if constexpr (kIsDouble<T>) {
+    if (across.Any(!sums.is_sum_told())) {
+      using Pairs = exact::SumPair<T>;
+      const exact::Pair pair = across.template Fold<Pairs>(tile_pass(
+          kRarely, Pairs::Identity(),
+          [](exact::Pair& sum, T x, int) {
+            AddElement<typename F::template Applied<Pairs>>(sum, x, 0);
+          },
+          [](const exact::Pair& a, const exact::Pair& b) { return Pairs::Combine(a, b); }));
+      if (!sums.is_sum_told()) all.sum = pair;
+    }
+  }
+  Sums::Put(all, acc);
+}
+
 // `tile_pass(often, identity, add, combine)` folds this thread's part of the elements: add(value,
 // x, number) each, combine(a, b) what was added up side by side; x is an element or, where add
 // takes that, packed ones. `count`: elements in all. `across`: one of the above.
@@ -206,6 +261,9 @@ __device__ __forceinline__ typename F::Acc FoldTilePasses(int count, const TileP
       [](typename First::Value& a, const auto& x, int number) { First::Add(a, x, number); },
       [](const auto& a, const auto& b) { return First::Combine(a, b); });
   typename F::Acc acc = Finalized<F, First>(first, across);
+  if constexpr (kAddsInWindows<F, Across::kByWarp>) {
+    FinalizeWindowedSums<F>(acc, count, tile_pass, across);
+  }
   F::ForEach([&](auto tag) {
     using C = typename decltype(tag)::type;
     if constexpr (Indexed<C>) {

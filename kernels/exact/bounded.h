@@ -145,10 +145,13 @@ using BoundedAbsSum = std::conditional_t<kSumsAreDoubleDouble<T>, AbsSumPair<T>,
 // Rows take fewer.
 inline constexpr double kAdditionsMax = 512;
 // Of the float64 sums of so many, as a share of the sum of absolute values; and of those of pairs.
+// Windows of 2^b elements (windowed_sums.h) have a `low` of 2^(2 b - 50) of their sum, which they
+// and up to 32 joins one after another round in its 53rd bit.
 inline constexpr double kSumError = kAdditionsMax * 0x1p-53;
-inline constexpr double kPairSumError = 4 * kSumError * kSumError;
 template <typename T>
-inline constexpr double kSumErrorOf = kSumsAreDoubleDouble<T> ? kPairSumError : kSumError;
+inline constexpr double kPairSumError = kIsDouble<T> ? 0x1p-79 : 0x1p-73;
+template <typename T>
+inline constexpr double kSumErrorOf = kSumsAreDoubleDouble<T> ? kPairSumError<T> : kSumError;
 
 // The exponent of elements of a size; subnormal numbers have the unit of exponent 1.
 template <typename T>
@@ -164,7 +167,8 @@ WARPFOLD_HD bool AreSumsExact(std::int32_t largest, std::int32_t smallest_less_o
                               int count_bits) {
   constexpr int kBits = kInPairs ? 106 : 53;
   constexpr int kInfinity = kIsDouble<T> ? 0x7ff00000 : 0x7f800000;
-  const int room = kBits - FloatFormat<T>::kPrecision - (kInPairs ? 2 * count_bits : count_bits);
+  const int room =
+      kBits - FloatFormat<T>::kPrecision - (kInPairs ? 2 * count_bits + 2 : count_bits);
   const bool is_zero = smallest_less_one == SmallestSize<T>::kNone;
   return largest < kInfinity &&
          (is_zero || ExponentOf<T>(largest) - ExponentOf<T>(smallest_less_one + 1) <= room);
