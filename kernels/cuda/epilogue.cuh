@@ -82,6 +82,19 @@ struct Epilogue {
     }
   }
 
+  // Of an output whose state several warps have: a thread of each calls this with its share of the
+  // ops, as nine results take one thread longer than a small tensor's elements.
+  __device__ void PutByWarps(std::int64_t partial, std::int64_t output,
+                             const typename F::State& state, const exact::OpShare& share) const {
+    if constexpr (exact::kIsExact<F>) {
+      if (d_states == nullptr) {
+        const typename F::State states[1] = {state};
+        return PutResults(output, states, share);
+      }
+    }
+    if (share.first == 0) Put(partial, output, state);
+  }
+
   // A thread's share of the results, of folds that kIsExact. REQUIRES: no states are asked for.
   template <int kCount>
   __device__ void PutResults(std::int64_t first_output, const typename F::State (&states)[kCount],

@@ -71,23 +71,20 @@ RowLaunch PlanRows(std::int64_t rows, std::int64_t row_tiles, const BlockTiles& 
   return RowsInBlocksOf(tiles, rows, row_tiles);
 }
 
-RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, double block_overhead,
+RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, int block_overhead,
                             const DeviceShape& device) {
   // The second pass over as few partials takes one block, and not all of its threads: of 2 to 8
   // million f32 the statistics took 9.2, 11.7 and 16.3 us in 256 blocks, 10.3, 13.2 and 17.9 in 512
   // (H200, 2026-11-21).
   constexpr std::int64_t kFewPartials = 256;
-  // Blocks run in waves of as many as are resident, and take the longer the more tiles they have:
-  // 16 million f32 were described in 25 us by one wave of blocks of 32 tiles and in 28 by seven of
-  // 4; 32 million in 44 by two of 32 and in 42 by seven of 8 (H200, 2026-11-21).
+  // Blocks run in waves of as many as are resident, and take the longer the more tiles they have.
   const std::int64_t resident = std::int64_t{kPipelineBlocksPerSm} * device.sm_count;
   RowLaunch best;
-  double best_time = std::numeric_limits<double>::infinity();
+  std::int64_t best_time = std::numeric_limits<std::int64_t>::max();
   for (int tiles = kPipelinedTiles.small; tiles <= kPipelinedTiles.large; tiles *= 2) {
     const RowLaunch launch = RowsInBlocksOf(tiles, rows, row_tiles);
     if (launch.blocks <= kFewPartials) return launch;
-    const double time =
-        static_cast<double>(CeilDiv(launch.blocks, resident)) * (tiles + block_overhead);
+    const std::int64_t time = CeilDiv(launch.blocks, resident) * (tiles + block_overhead);
     if (time > best_time) continue;
     best = launch;
     best_time = time;

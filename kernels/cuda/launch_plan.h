@@ -75,7 +75,7 @@ inline constexpr int kPipelineWarpsLog2 = 2;
 inline constexpr int kPipelineWarps = 1 << kPipelineWarpsLog2;
 inline constexpr int kPipelineBlocksPerSm = 5;
 inline constexpr BlockTiles kPipelinedTiles = {kPipelineWarps, 32};
-RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, double block_overhead,
+RowLaunch PlanPipelinedRows(std::int64_t rows, std::int64_t row_tiles, int block_overhead,
                             const DeviceShape& device);
 
 // Shared memory of blocks whose columns are pipelined: two leaves of a vector of each row for each

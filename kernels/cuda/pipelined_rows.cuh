@@ -89,12 +89,6 @@ struct SharedVectors {
   }
 };
 
-// What a block takes beside its tiles, in times of a tile: with indices searches, of which there
-// are the more the more blocks there are. Of 1 GiB of f32 the statistics took 254 us with 1.5 and
-// 264 with 1, as the one has them in blocks of 32 tiles and the other of 16 (H200, 2026-11-23).
-template <class F>
-inline constexpr double kBlockOverhead = kHasIndices<F> ? 7 : 1.5;
-
 // NeededFold: F, or those of its components that anybody reads. Block: kPipelineWarps warps;
 // launch.tiles tiles. Five blocks an SM are what shared memory holds with states of every size; 96
 // registers a thread are what that leaves.
@@ -162,12 +156,13 @@ __global__ void __launch_bounds__(kPipelineWarps * 32, kPipelineBlocksPerSm)
   }
   __syncthreads();
   search.Finish(data, tiles, launch, epilogue, states);
-  if (warp != 0) return;
+  // Results are finished by all warps.
+  if (warp != 0 && epilogue.d_states != nullptr) return;
   const typename F::State state =
       FoldLanesByNeighbours<F>(states[lane & (launch.tiles - 1)], 1, tiles_per_row);
   const std::int64_t row = block.first_row + (lane >> launch.tiles_per_row_log2);
   if (lane < launch.tiles && (lane & (tiles_per_row - 1)) == 0 && row < rows) {
-    epilogue.Put(block.part, row, state);
+    epilogue.PutByWarps(block.part, row, state, {.first = warp, .stride = kPipelineWarps});
   }
 }
 

@@ -125,9 +125,9 @@ __device__ __forceinline__ StateRow<F, kCount> FoldThreadsY(StateRow<F, kCount> 
   return row;
 }
 
-// The same of blocks with one x, as after the first pass over a long row: all components at a time,
-// so that their shuffles overlap, and with one barrier, where the steps of few accumulators have
-// two each.
+// The same of blocks with one x, as after the first pass over a long row, to all threads: all
+// components at a time, so that their shuffles overlap, and with one barrier, where the steps of
+// few accumulators have two each.
 template <class F>
 __device__ __forceinline__ StateRow<F, 1> FoldBlock(const StateRow<F, 1>& row, int threads) {
   __shared__ typename F::State warp_states[kLanes];
@@ -210,6 +210,16 @@ __global__ void __launch_bounds__(Leaves::kThreadsMax, Leaves::kBlocksPerSm)
   }
   if (launch.threads_y > 1) {
     row = FoldThreads<Leaves, Leaves::kThreadsMax>(row, x, launch);
+  }
+  if constexpr (Leaves::kReadsStates && kHasManyAccumulators<F>) {
+    if (launch.threads_x_log2 == 0) {
+      // FoldBlock has given it to all threads.
+      if (y % kLanes == 0 && in_range) {
+        epilogue.PutByWarps(part, group, row.of[0],
+                            {.first = y / kLanes, .stride = launch.threads_y / kLanes});
+      }
+      return;
+    }
   }
   if (kVector > 1 && launch.threads_y >= kVector) {
     const std::int64_t first_group = group - x;

@@ -43,7 +43,7 @@ TEST(PlanRows, CoversEveryTileOnceWithAlignedParts) {
         for (const BlockTiles& choice : {kTileAWarp, kUnalignedTiles}) {
           ExpectSoundRows(PlanRows(rows, tiles, choice, device), rows, tiles, choice);
         }
-        for (const int overhead : {1, 5}) {
+        for (const int overhead : {2, 7}) {
           ExpectSoundRows(PlanPipelinedRows(rows, tiles, overhead, device), rows, tiles,
                           kPipelinedTiles);
         }
@@ -69,19 +69,19 @@ TEST(PlanRows, TakesLargeBlocksWhereMostSmsGetOne) {
 
 TEST(PlanPipelinedRows, TakesLargeBlocksOnlyWhereTheyFillTheDevice) {
   const DeviceShape h200 = {.sm_count = 132};
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 10, 1, h200).tiles, 4);
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 12, 1, h200).tiles, 16);
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 14, 1, h200).tiles, 32);
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 1, h200).tiles, 8);
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 15, 5, h200).tiles, 32);
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 18, 1, h200).tiles, 16);
-  EXPECT_EQ(PlanPipelinedRows(1, 1 << 18, 1.5, h200).tiles, 32);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 10, 7, h200).tiles, 4);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 12, 7, h200).tiles, 16);
+  EXPECT_EQ(PlanPipelinedRows(1, 9000, 7, h200).tiles, 16);  // half of 32's would have no block
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 14, 7, h200).tiles, 32);
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 18, 7, h200).tiles, 32);
+  // Waves of whole blocks count where tiles take long.
+  EXPECT_EQ(PlanPipelinedRows(1, 1 << 16, 2, h200).tiles, 16);
 }
 
 // The shape of GpuKernelsTest.FindsTheExtremaOfEachRowOfABlock.
 TEST(PlanPipelinedRows, GivesABlockSeveralRowsWhereThereAreMany) {
   for (const int sms : {1, 132}) {
-    for (const int overhead : {1, 7}) {
+    for (const int overhead : {2, 7}) {
       const RowLaunch launch = PlanPipelinedRows(257, 8, overhead, {.sm_count = sms});
       EXPECT_EQ(launch.tiles, 16);
       EXPECT_EQ(launch.tiles_per_row_log2, 3);
