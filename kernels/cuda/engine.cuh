@@ -241,9 +241,9 @@ class EngineOf final : public Engine {
 
   static constexpr bool kIsProduct = F::template kHas<exact::ExactProduct<Element>>;
   // What a block of pipelined rows takes beside its tiles, in times of a tile: of 2^26 f32
-  // statistics took 75.3 us by 32 tiles, 77.1 by 16, 81.4 by 8 (H200, 2026-12-01). Products take
-  // long a tile.
-  static constexpr int kBlockOverhead = kIsProduct ? 2 : 7;
+  // statistics took 75 us by 32 tiles, 77 by 16 (H200, 2026-12-01), but of 2^28 i8 in rows of 2^17
+  // 85 and 72.
+  static constexpr int kBlockOverhead = kHasIndices<F> || exact::kHasWindowedSums<F> ? 7 : 2;
 
   // Vectors of a short row that a thread can hold. Of sums many, as what a row takes beside its
   // elements is much; of extrema and counts few, so that neighbours read side by side: the minima

@@ -242,8 +242,12 @@ TreeLaunch PlanStates(std::int64_t outputs, std::int64_t state_count, bool has_m
   // with 2,048 partials in one pass of 4 a thread, and 92 in two of one (H200, 2026-11-23).
   const bool are_few = outputs <= kBlocks;
   for (int leaves = 1; leaves <= (are_few ? 2 : 8); leaves *= 2) {
-    const TreeLaunch launch = TreeWithLeaves(leaves, outputs, state_count, kTreeThreads, threads_x);
-    if (launch.parts == 1) return launch;
+    TreeLaunch launch = TreeWithLeaves(leaves, outputs, state_count, kTreeThreads, threads_x);
+    if (launch.parts != 1) continue;
+    // The warps of a block with one output share its ops.
+    constexpr int kThreadsMin = 256;
+    if (launch.threads_x_log2 == 0) launch.threads_y = std::max(launch.threads_y, kThreadsMin);
+    return launch;
   }
   return TreeWithLeaves(are_few ? 1 : 8, outputs, state_count, kTreeThreads, threads_x);
 }

@@ -130,16 +130,6 @@ struct LaneVectors {
   }
 };
 
-// What `lanes` neighbouring lanes (a power of two) hold of a tile or short row of `count` elements,
-// folded; they all return it.
-template <class F, class Held>
-__device__ __forceinline__ typename F::Acc FoldByLanes(const Held& mine, int count, int lanes) {
-  const auto tile_pass = [&](auto, const auto& identity, const auto& add, const auto& combine) {
-    return mine.Fold(identity, add, combine);
-  };
-  return FoldTilePasses<F>(count, tile_pass, AcrossLanes{lanes});
-}
-
 // The sum of a warp's tile in pairs, its elements read again; all lanes return it. Out of line, as
 // few tiles come here: beside the tile's elements there are no registers for it.
 template <class F>

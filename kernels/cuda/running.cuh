@@ -126,23 +126,13 @@ struct RunningSigns {
   }
 };
 
-// Whether a fold adds once it knows the largest size: not along columns, whose rows a thread takes
-// in one pass where the accumulators are few.
-template <class F, bool kByWarp>
-inline constexpr bool kAddsInWindows = exact::kHasWindowedSums<F> &&
-                                       (kByWarp || kHasManyAccumulators<F>);
-// Whether extrema pass over NaN at first, which the sums show.
-template <class F, bool kByWarp>
-inline constexpr bool kFindsNanBySums =
-    kAddsInWindows<F, kByWarp>&& kIsDouble<typename F::Element> && !F::kOmitsNan &&
-    F::template kHas<Min<typename F::Element>>;
-
 // A fold's components in the first pass, one slot each; those that wait for a later pass have
-// none. kByWarp: many elements a fold, so that it pays to leave products for later.
-template <class F, bool kByWarp>
+// none. kByWarp: many elements a fold, so that it pays to leave products for later. kInWindows:
+// sums wait for the extrema (exact/windowed_sums.h).
+template <class F, bool kByWarp, bool kInWindows = false>
 struct RunningFold;
-template <typename Stored, NanPolicy kNanPolicy, class... Components, bool kByWarp>
-struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
+template <typename Stored, NanPolicy kNanPolicy, class... Components, bool kByWarp, bool kInWindows>
+struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp, kInWindows> {
   using F = Fold<Stored, kNanPolicy, Components...>;
   using T = typename F::Element;
   template <class C>
@@ -154,7 +144,10 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
   static constexpr bool kIsFound = (std::is_same_v<C, ArgMin<T>> && F::template kHas<Min<T>>) ||
                                    (std::is_same_v<C, ArgMax<T>> && F::template kHas<Max<T>>);
   template <class C>
-  static constexpr bool kWaitsForExtrema = kAddsInWindows<F, kByWarp>&& exact::kIsWindowed<T, C>;
+  static constexpr bool kWaitsForExtrema = kInWindows&& exact::kIsWindowed<T, C>;
+  // Whether extrema pass over NaN at first, which the sums show.
+  static constexpr bool kFindsNanBySums =
+      kInWindows && kIsDouble<T> && !F::kOmitsNan && F::template kHas<Min<T>>;
   template <class C>
   static constexpr bool kHas =
       !F::template kIsSkippedCount<C> && !kIsFound<C> && !kWaitsForExtrema<C>;
@@ -172,7 +165,7 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
       return TypeTag<RunningSigns<T>>{};
     } else if constexpr (kSumsFinite && std::is_same_v<C, exact::BoundedSum<T>>) {
       return TypeTag<RunningSumOfFinite<Stored>>{};
-    } else if constexpr (kFindsNanBySums<F, kByWarp> &&
+    } else if constexpr (kFindsNanBySums &&
                          (std::is_same_v<C, Min<T>> || std::is_same_v<C, Max<T>>)) {
       return TypeTag<RunningNumberExtremum<kSeeksMin<C>>>{};
     } else if constexpr (kIsLifted<Stored> && (kSeeksMin<C> || kSeeksMax<C>)) {
@@ -237,8 +230,8 @@ struct RunningFold<Fold<Stored, kNanPolicy, Components...>, kByWarp> {
   }
 };
 
-template <class F, bool kByWarp>
-struct RunningFold<exact::Exactly<F>, kByWarp> : RunningFold<F, kByWarp> {};
+template <class F, bool kByWarp, bool kInWindows>
+struct RunningFold<exact::Exactly<F>, kByWarp, kInWindows> : RunningFold<F, kByWarp, kInWindows> {};
 
 }  // namespace warpfold::cuda
 

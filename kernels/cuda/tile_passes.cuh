@@ -28,6 +28,9 @@ inline constexpr PassFrequency<false> kRarely;
 // Where elements are that a fold takes together: in `lanes` neighbouring lanes, a power of two.
 struct AcrossLanes {
   static constexpr bool kByWarp = true;
+  // Whether a fold's sums are added in windows.
+  template <class F>
+  static constexpr bool kInWindows = exact::kHasWindowedSums<F>;
   int lanes;
   template <class C>
   __device__ typename C::Acc Fold(const typename C::Acc& acc) const {
@@ -44,6 +47,8 @@ struct AcrossLanes {
 // All in one thread.
 struct WithinThread {
   static constexpr bool kByWarp = false;
+  template <class F>
+  static constexpr bool kInWindows = exact::kHasWindowedSums<F>&& kHasManyAccumulators<F>;
   template <class C>
   __device__ typename C::Acc Fold(const typename C::Acc& acc) const {
     return acc;
@@ -207,7 +212,7 @@ __device__ __forceinline__ void FinalizeNan(bool is_finite, typename F::Acc& acc
 }
 
 // The sums, which need the extrema or the largest size of `acc`.
-template <class F, class TilePass, class Across>
+template <class F, class First, class TilePass, class Across>
 __device__ __forceinline__ void FinalizeWindowedSums(typename F::Acc& acc, int count,
                                                      const TilePass& tile_pass,
                                                      const Across& across) {
@@ -226,7 +231,7 @@ __device__ __forceinline__ void FinalizeWindowedSums(typename F::Acc& acc, int c
       },
       [&](const Value& a, const Value& b) { return sums.Combine(a, b); });
   Value all = across.template Fold<typename Sums::Join>(sums.Settled(mine));
-  if constexpr (kFindsNanBySums<F, Across::kByWarp>) {
+  if constexpr (First::kFindsNanBySums) {
     FinalizeNan<F>(exact::internal::IsFinite(all.sum.high), acc, tile_pass, across);
   }
   if constexpr (kIsDouble<T>) {
@@ -255,15 +260,14 @@ template <class F, class TilePass, class Across>
 __device__ __forceinline__ typename F::Acc FoldTilePasses(int count, const TilePass& tile_pass,
                                                           const Across& across) {
   using T = typename F::Element;
-  using First = RunningFold<F, Across::kByWarp>;
+  constexpr bool kInWindows = Across::template kInWindows<F>;
+  using First = RunningFold<F, Across::kByWarp, kInWindows>;
   const typename First::Value first = tile_pass(
       kOften, First::Identity(),
       [](typename First::Value& a, const auto& x, int number) { First::Add(a, x, number); },
       [](const auto& a, const auto& b) { return First::Combine(a, b); });
   typename F::Acc acc = Finalized<F, First>(first, across);
-  if constexpr (kAddsInWindows<F, Across::kByWarp>) {
-    FinalizeWindowedSums<F>(acc, count, tile_pass, across);
-  }
+  if constexpr (kInWindows) FinalizeWindowedSums<F, First>(acc, count, tile_pass, across);
   F::ForEach([&](auto tag) {
     using C = typename decltype(tag)::type;
     if constexpr (Indexed<C>) {
