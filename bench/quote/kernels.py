@@ -60,7 +60,7 @@ def dtype_lines():
 
 
 def torch_lines():
-    data = load("torch-shapes-h100.json")
+    data = load("torch-shapes-h200.json")
     lines = [
         f"**Axes**, {data['gpu']}, {data['date']}, commit {data['commit']}, `{data['command']}`: "
         "f32 sums along one axis of every matrix of 2^4 to 2^26 by 2^4 to 2^26 that fits in 16 "
