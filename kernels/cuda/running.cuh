@@ -11,7 +11,6 @@
 #include "kernels/cuda/instructions.cuh"
 #include "kernels/cuda/packed.cuh"
 #include "kernels/cuda/packed_floats.cuh"
-#include "kernels/cuda/pairwise.cuh"
 #include "kernels/cuda/running_extrema.cuh"
 #include "kernels/dtypes/element.h"
 #include "kernels/dtypes/ordered_key.h"

@@ -154,6 +154,15 @@ __device__ __forceinline__ typename C::Acc FinalizeIndex(const typename First::V
   return number == Number::Identity() ? C::Identity() : C::At(best, number);
 }
 
+// C of the elements, in a pass that few tiles need.
+template <class C, typename T, class TilePass, class Across>
+__device__ __forceinline__ typename C::Acc FoldRarely(const TilePass& tile_pass,
+                                                      const Across& across) {
+  return across.template Fold<C>(tile_pass(
+      kRarely, C::Identity(), [](typename C::Acc& a, T x, int) { AddElement<C>(a, x, 0); },
+      [](const auto& a, const auto& b) { return C::Combine(a, b); }));
+}
+
 // Counts that need a pass only where the extrema of `acc` are not finite.
 template <class F, class TilePass, class Across>
 __device__ __forceinline__ void FinalizeSkippedCounts(typename F::Acc& acc,
@@ -166,9 +175,7 @@ __device__ __forceinline__ void FinalizeSkippedCounts(typename F::Acc& acc,
     if constexpr (F::template kIsSkippedCount<C>) {
       F::template Get<C>(acc) = C::Identity();
       if (!has_counts) return;
-      F::template Get<C>(acc) = across.template Fold<C>(tile_pass(
-          kRarely, C::Identity(), [](typename C::Acc& a, T x, int) { C::Add(a, x); },
-          [](auto a, auto b) { return C::Combine(a, b); }));
+      F::template Get<C>(acc) = FoldRarely<C, T>(tile_pass, across);
     }
   });
 }
@@ -202,11 +209,7 @@ __device__ __forceinline__ void FinalizeNan(bool is_finite, typename F::Acc& acc
                                             const TilePass& tile_pass, const Across& across) {
   using T = typename F::Element;
   if (!across.Any(!is_finite)) return;
-  using Nan = NanCount<T>;
-  const std::int32_t nan_count = across.template Fold<Nan>(tile_pass(
-      kRarely, Nan::Identity(), [](std::int32_t& count, T x, int) { Nan::Add(count, x); },
-      [](std::int32_t a, std::int32_t b) { return a + b; }));
-  if (nan_count == 0) return;
+  if (FoldRarely<NanCount<T>, T>(tile_pass, across) == 0) return;
   F::template Get<Min<T>>(acc) = kLowestKey<T>;
   F::template Get<Max<T>>(acc) = kHighestKey<T>;
 }
@@ -236,13 +239,8 @@ __device__ __forceinline__ void FinalizeWindowedSums(typename F::Acc& acc, int c
   }
   if constexpr (kIsDouble<T>) {
     if (across.Any(!sums.is_sum_told())) {
-      using Pairs = exact::SumPair<T>;
-      const exact::Pair pair = across.template Fold<Pairs>(tile_pass(
-          kRarely, Pairs::Identity(),
-          [](exact::Pair& sum, T x, int) {
-            AddElement<typename F::template Applied<Pairs>>(sum, x, 0);
-          },
-          [](const exact::Pair& a, const exact::Pair& b) { return Pairs::Combine(a, b); }));
+      using Pairs = typename F::template Applied<exact::SumPair<T>>;
+      const exact::Pair pair = FoldRarely<Pairs, T>(tile_pass, across);
       if (!sums.is_sum_told()) all.sum = pair;
     }
   }

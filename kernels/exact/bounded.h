@@ -160,6 +160,11 @@ WARPFOLD_HD int ExponentOf(std::int32_t size) {
   return exponent > 1 ? exponent : 1;
 }
 
+// 2^this is `count` or more.
+WARPFOLD_HD int CountBits(int count) {
+  return BitLength(static_cast<uint128>(count > 1 ? count - 1 : 0));
+}
+
 // Whether every sum of elements of these sizes is exact, of 2^count_bits of them at most, in one
 // float64 or in a pair. `smallest_less_one`: SmallestSize's.
 template <typename T, bool kInPairs = kSumsAreDoubleDouble<T>>
@@ -288,8 +293,7 @@ struct BoundedSum {
       return IsWhole(total, SmallestOf<F>(value)) ? 0 : total * (1 + 0x1p-40) * share;
     } else {
       const std::int32_t largest = LargestOf<F>(value);
-      const int count_bits = BitLength(static_cast<uint128>(count > 1 ? count - 1 : 0));
-      if (AreSumsExact<T, kInPairs>(largest, SmallestOf<F>(value), count_bits)) return 0;
+      if (AreSumsExact<T, kInPairs>(largest, SmallestOf<F>(value), CountBits(count))) return 0;
       return count * SizeBound<T>(largest) * share;
     }
   }

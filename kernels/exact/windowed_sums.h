@@ -11,12 +11,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/components.h"
 #include "kernels/dtypes/element.h"
-#include "kernels/dtypes/ordered_key.h"
 #include "kernels/exact/bounded.h"
 #include "kernels/exact/quick_sums.h"
-#include "kernels/exact/words.h"
 #include "kernels/host_device.h"
 
 namespace warpfold::exact {
@@ -52,7 +49,7 @@ class WindowedSums {
 
   // `acc` has the extrema of the elements, or their largest size; there are `count` or fewer.
   WARPFOLD_HD WindowedSums(const typename F::Acc& acc, int count) {
-    const int count_bits = BitLength(static_cast<uint128>(count > 1 ? count - 1 : 0));
+    const int count_bits = CountBits(count);
     constexpr int kBias = kIsDouble<T> ? 1023 : 127;
     const std::int32_t largest = LargestOf<F>(acc);
     const int element_bits = ExponentOf<T>(largest) - kBias + 1;  // elements are below 2^this

@@ -33,6 +33,8 @@ const exact::Divisors kOneElement(1, 0);
 // The one lane of a warp, so that the passes are those of rows.
 struct OneLane : WithinThread {
   static constexpr bool kByWarp = true;
+  template <class F>
+  static constexpr bool kInWindows = AcrossLanes::kInWindows<F>;
 };
 
 // Elements as a lane holds them: two values side by side, which `combine` joins.
